@@ -69,7 +69,7 @@ describe.each(PAIRS)('from %s to %s', (from, to) => {
       const inbox = await subscribed(subscriber.channels.get(name, { cipher: { key } }));
       const opaque = await subscribed(outsider.channels.get(name));
       const channel = publisher.channels.get(name, { cipher: { key } });
-      // Encryption takes different times, so concurrent publishes are in no order.
+      // Encryption takes varying time, so concurrent publishes could be reordered.
       for (const [title, data] of CASES) await channel.publish(title, data);
       expectCases(await inbox.take(CASES.length));
       for (const message of await opaque.take(CASES.length)) {

@@ -7,7 +7,7 @@ import { expect, inject, test } from 'vitest';
 const SHIM = resolve(import.meta.dirname, '../../docs/examples/jaibber/shim.cjs');
 const WEB = resolve(import.meta.dirname, '..');
 
-/** Publishes and receives a message without a word about the host. */
+/** Publishes and receives a message with a client without options for the host. */
 const PROGRAM = `
 const client = new Ably.Realtime({ key: process.env.KEY, realtimeHost: 'unreachable.invalid' });
 const channel = client.channels.get('shim-' + process.pid);

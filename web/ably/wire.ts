@@ -59,7 +59,7 @@ export class Wire {
     this.#refuses = false;
   }
 
-  /** Holds back what the hub sends, until {@link release} or a cut. */
+  /** Delays the bytes that the hub sends, until {@link release} or {@link cut}. */
   hold(): void {
     for (const [client, hub] of this.#pairs) {
       hub.unpipe(client);

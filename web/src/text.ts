@@ -375,7 +375,7 @@ export const text = {
     keyName: 'Name',
     keyCreated: 'Copy your API key now. It is shown only once.',
     newAblyKey: 'New Ably key',
-    newAblyKeyLead: 'For programs that use the Ably client library with this hub. Such a key works with nothing else.',
+    newAblyKeyLead: 'For programs that connect to this hub with the Ably client library. Other protocols reject such a key.',
     newAblyKeySubmit: 'Create Ably key',
     capability: 'Capability',
     capabilityHint: 'Operations by channel, as JSON: for example {"chat:*":["publish","subscribe"]}.',

@@ -99,7 +99,7 @@ pub enum CredentialChange {
     PutKey(Arc<ApiKey>, SecretHash),
     /// Stores a key whose secret signs tokens, with the encrypted secret.
     PutSigningKey(Arc<ApiKey>, SecretHash, SealedKey),
-    /// Also removes the revocations of its tokens.
+    /// Removes a key and the revocations of its tokens.
     RemoveKey(KeyId),
     /// Stores revocations of tokens of a key and removes its older ones. Of two revocations with one target the later
     /// one stays.

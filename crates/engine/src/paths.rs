@@ -4,8 +4,8 @@ use crate::permission::{AuthContext, CallerContext};
 use parlor_model::{Field, Operation, Path, Refusal};
 use std::sync::Arc;
 
-/// Requires the right to an operation on a path that takes publications. Messages in rooms and the mail of agents are
-/// not accessible by their paths, whatever the caller may do elsewhere.
+/// Requires the right to an operation on a path that takes publications. No caller can access messages in rooms or the
+/// mail of agents by their paths.
 pub fn on_path(
     caller: &CallerContext,
     operation: Operation,

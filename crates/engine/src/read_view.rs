@@ -82,7 +82,8 @@ impl<'a> ReadView<'a> {
                         let scopes = Some(key.scopes.clone());
                         let mut grants: Vec<_> = narrowed();
                         grants.extend(key.grant.as_ref().map(|grant| grant.places.clone()));
-                        // Places outside of rooms are for site admins, and so are keys with a grant.
+                        // A grant may cover places outside rooms, which are for site admins, so a key with a grant
+                        // needs a site admin.
                         let is_valid = |user: &Arc<User>| key.grant.is_none() || user.role == SiteRole::Admin;
                         let owner = self.user(user)?.filter(is_valid);
                         owner.map(|user| AuthContext { user, scopes, grants })

@@ -186,16 +186,16 @@ pub struct ApiKey {
     pub created_at: Time,
 }
 
-/// An API key whose secret signs tokens, with what verifying a token needs.
+/// An API key whose secret signs tokens, with the encrypted secret and the revocations, for verifying tokens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SigningKey {
     pub key: ApiKey,
     pub secret: SealedKey,
-    /// By target.
+    /// Revocations of its tokens, ordered by target.
     pub revocations: Vec<Revocation>,
 }
 
-/// Revocation of the tokens of a key that were issued before a time and that a target describes.
+/// Revocation of the tokens of a key that match a target and were issued before a time.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Revocation {
     /// Property of the revoked tokens, in the notation of the protocol that issues them. Opaque to the engine.
@@ -204,6 +204,6 @@ pub struct Revocation {
 }
 
 impl Revocation {
-    /// Maximum life of a token: an older revocation concerns only tokens that have expired.
+    /// Time for which a revocation is kept: the maximum lifetime of a token.
     pub const KEPT: Duration = Duration::from_secs(24 * 3600);
 }

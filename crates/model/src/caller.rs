@@ -32,7 +32,7 @@ pub struct Caller {
     pub principal: Principal,
     /// Remote address of the request, for logs and the audit log. No permission depends on it.
     pub address: Option<IpAddr>,
-    /// Places and operations to which the credential narrows its account and key; `None` if it narrows nothing.
+    /// Places and operations to which the credential limits the rights of its account and key; `None` without a limit.
     pub grant: Option<Arc<Grant>>,
 }
 
@@ -57,7 +57,7 @@ impl Caller {
         Self { address: Some(address), ..self }
     }
 
-    /// The same caller with a credential that permits only what `grant` permits.
+    /// Returns the caller limited to the operations and places of `grant`.
     pub fn limited(self, grant: Arc<Grant>) -> Self {
         Self { grant: Some(grant), ..self }
     }

@@ -1,7 +1,7 @@
 //! Grants: places and operations to which a credential is limited, besides the rights of its account.
 //!
-//! Owns: whether a grant permits an operation on a place. A grant only narrows: the account must have the right as
-//! well. Who needs which operation for what is decided in the engine.
+//! Owns: whether a grant permits an operation on a place. A grant only limits: the account must have the right as well.
+//! The engine decides which command and query needs which operation.
 
 use crate::Path;
 use serde::{Deserialize, Serialize};
@@ -107,7 +107,7 @@ impl Grant {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct KeyGrant {
     pub places: Arc<Grant>,
-    /// The grant in the notation of the protocol whose clients use the key, for display. Opaque to the engine.
+    /// The grant as text in the notation of the client's protocol, for display. Opaque to the engine.
     pub notation: Box<str>,
 }
 

@@ -55,7 +55,7 @@ impl Lineage {
         }
     }
 
-    /// Adds agents that are in the chain according to a client. Each takes one level of depth.
+    /// Adds agents that a client claims to be in the chain. Each adds one level of depth.
     pub fn including(self, claimed: &[AgentId]) -> Self {
         let missing = claimed.iter().filter(|agent| !self.chain.contains(agent)).cloned();
         let chain: Vec<AgentId> = missing.chain(self.chain.iter().cloned()).collect();

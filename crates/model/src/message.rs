@@ -147,11 +147,11 @@ pub struct Message {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     pub connection: Box<str>,
-    /// Name under which the connection published it.
+    /// Client id under which the connection published the message.
     pub client: Option<Box<str>>,
     /// Id of the publication, chosen by the client or by the adapter.
     pub id: Box<str>,
-    /// JSON object with the fields that the adapter does not know.
+    /// JSON object with the fields that the protocol adapter does not interpret.
     pub fields: Option<Payload>,
 }
 
@@ -170,7 +170,7 @@ pub struct Answer {
     pub owner: UserId,
     /// Number of answers up to this one; 0 if the agent posted outside a run.
     pub depth: u32,
-    /// Names of the agents that gave them, first to last.
+    /// Names of the agents that gave these answers, first to last.
     pub chain: Vec<Box<str>>,
 }
 

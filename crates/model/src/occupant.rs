@@ -8,11 +8,11 @@ use serde::{Deserialize, Serialize};
 pub struct Occupant {
     /// Name of the connection; [`Occupant::HUB`] for a derived member.
     pub connection: Box<str>,
-    /// Name of the member among those of its connection; the user id of a derived member.
+    /// Client id of the member, unique within its connection; the user id of a derived member.
     pub client: Box<str>,
     /// Id of this state of the member.
     pub id: Box<str>,
-    /// Number of this state among those that the connection itself has reported; `None` for a state that the hub
+    /// Number of this state in the order of the states that the connection reported; `None` for a state that the hub
     /// made, such as the departure of a lost connection.
     pub order: Option<(u64, u64)>,
     /// Time at which the hub received or made this state.
@@ -29,14 +29,14 @@ pub enum OccupantSource {
     Derived(PresentUser),
 }
 
-/// A user who is online, or whose agents are, as a derived member of a place.
+/// Derived member of a place: a user who is online or has agents that are online.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PresentUser {
     pub user: UserId,
     pub username: Box<str>,
-    /// Whether the user is online; otherwise only agents of the user are.
+    /// Whether the user is online; otherwise only the user's agents are online.
     pub online: bool,
-    /// Rooms of the user that the receiver may know of, by id. For a room as the place, only that room.
+    /// Rooms that the user shares with the receiver, by id. In the presence set of a room, only that room.
     pub rooms: Vec<RoomId>,
     /// Agents of the user that are online in these rooms, by id.
     pub agents: Vec<PresentAgent>,
@@ -63,8 +63,8 @@ impl Occupant {
 
     /// Whether this state replaces `current`, an earlier received state of the same member.
     ///
-    /// States that the connection itself reported are ordered by their numbers. If the hub made one of them, the
-    /// later time is newer, and this state if the times are equal.
+    /// States that the connection itself reported are ordered by their numbers. If the hub made one of the two states,
+    /// they are ordered by time, and `self` is newer if the times are equal.
     pub fn is_newer_than(&self, current: &Self) -> bool {
         match (self.order, current.order) {
             (Some(order), Some(than)) => order > than,

@@ -44,7 +44,7 @@ pub enum Signal {
         message: MessageId,
         part: ReplyPart,
     },
-    /// A user asks the agents of this name, or all agents of the room, to end.
+    /// A user requested the agents of this name, or all agents of the room, to end.
     AgentsDismissed {
         room: RoomId,
         by: UserId,
@@ -178,7 +178,7 @@ impl Signal {
 pub enum ReplyPart {
     /// The agent has started the reply.
     Started,
-    /// Text after the parts before.
+    /// Text that follows the previous parts.
     Text(Arc<str>),
     /// The run ended without a complete reply, for this reason.
     Failed(Box<str>),

@@ -63,7 +63,7 @@ pub enum AdminRequest {
         name: String,
         /// Username of the site admin who owns the key.
         user: String,
-        /// JSON text.
+        /// Operations by channel, as JSON text.
         capability: String,
     },
     ListAblyKeys,

@@ -1,7 +1,7 @@
 //! Ably protocol: the realtime connections at `/`.
 //!
-//! Translates frames of channels to feeds, commands and presence sets of places. The hub speaks first: the URL of the
-//! handshake carries the credential.
+//! Translates frames of channels to feeds, commands and presence sets of places. The URL of the handshake has the
+//! credential, so the hub sends the first frame.
 
 mod attach;
 mod connect;
@@ -33,9 +33,10 @@ use std::time::Duration;
 
 /// Time for which a lost connection may be resumed.
 const STATE_TTL: Duration = Duration::from_secs(120);
-/// Time without a frame of the hub after which a client counts the connection as lost, beside its own timeout.
+/// Announced `maxIdleInterval`: after this time without a frame of the hub, plus its own timeout, a client counts the
+/// connection as lost.
 const MAX_IDLE: Duration = Duration::from_secs(15);
-/// Time without a frame of the client after which the hub sends a heartbeat: within `MAX_IDLE`.
+/// Time without a frame of the client after which the hub sends a heartbeat; less than `MAX_IDLE`.
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// Returns the error of a request about a channel. A room that does not exist and one of which the user is no member

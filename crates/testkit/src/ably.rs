@@ -48,7 +48,8 @@ impl Ably {
         Ok(client)
     }
 
-    /// Opens a connection; the hub speaks first. `format`, and `v` if it is absent, are added to the parameters.
+    /// Opens a connection, on which the hub sends the first frame. Adds `format`, and `v` if it is absent, to the
+    /// parameters.
     pub async fn open(url: &str, format: Format, query: &[(&str, &str)]) -> Result<Self> {
         let address = url.strip_prefix("http://").context("the URL must start with http://")?;
         let mut target = reqwest::Url::parse(url)?;
@@ -390,7 +391,7 @@ impl Ably {
     }
 }
 
-/// Interval after which a client that was lost without CLOSE has left the presence sets.
+/// Grace period after which the members of a connection that was lost without CLOSE leave the presence sets.
 pub const PRESENCE_GRACE: Duration = Duration::from_secs(15);
 
 /// Messages of a frame with the fields that the frame has for all of them.

@@ -12,10 +12,10 @@ use crate::{Fault, Hub};
 use parlor_model::query::MayFollowRoom;
 use parlor_model::{Caller, Destination, Operation, Position, Refusal, Seq};
 
-/// Maximum number of messages that a feed begins with, of those before it was opened.
+/// Maximum number of earlier messages with which a feed begins.
 const MAX_NEWEST: usize = 1000;
 
-/// Start of a feed, and the frames that mark it.
+/// Start of a feed, and the frames before and after its missed events.
 #[derive(Clone)]
 pub struct Start {
     pub since: Since,
@@ -27,9 +27,9 @@ pub struct Start {
 
 /// Evidence that the caller may follow a room or path.
 struct Followed {
-    /// Position before the first message that the feed begins with, if it begins with earlier messages.
+    /// Position before the first earlier message of the feed; `None` if the feed has no earlier messages.
     rewound: Option<Seq>,
-    /// Whether the role of the user permits it, not a grant.
+    /// Whether the role of the user permits the feed, not a grant.
     by_role: bool,
 }
 
@@ -123,8 +123,8 @@ impl Hub {
     }
 }
 
-/// Requires a caller that may follow the room or path. Returns the position through which it has cleared the history,
-/// and whether its role permits it, not a grant.
+/// Requires a caller that may follow the room or path. Returns the position through which the caller has cleared the
+/// history, and whether the role of the caller permits the feed, not a grant.
 fn permit(
     caller: &CallerContext,
     topic: &Destination,
@@ -144,7 +144,8 @@ fn permit(
     }
 }
 
-/// The position before the first message that a feed begins with; `None` if there is none, or if it begins elsewhere.
+/// Returns the position before the first earlier message of a feed; `None` if no message precedes the feed, or if
+/// `since` is a position or now.
 fn rewound(
     topic: &Destination,
     cleared_through: Seq,

@@ -101,7 +101,7 @@ fn page(rooms: &[RoomId], after: Seq, snapshot: &mut dyn Snapshot) -> Result<(Ve
     Ok((events, through))
 }
 
-/// As [`page`], of a path.
+/// The next page of messages on a path, with the same result as [`page`].
 fn page_on_path(
     path: &Path,
     after: Seq,

@@ -1,4 +1,5 @@
-//! Groups of a batch: the messages of a room or path, and the mail of a mailbox, are one item for all their subscribers.
+//! Groups of a batch: the messages of a room or path, and the mail of a mailbox, are one item for all their
+//! subscribers.
 
 use super::Order;
 use super::fanout::FanoutState;
@@ -9,12 +10,12 @@ use parlor_model::{Delivery, Destination, LoggedEvent, Mailbox, Message};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Consecutive messages of a batch: those of one room or path go to each subscriber as one item.
+/// Messages of a batch: the fan-out sends those of one room or path to each subscriber as one item.
 #[derive(Default)]
 pub struct MessageBatches {
     by_destination: HashMap<Destination, Vec<LoggedEvent>>,
-    /// The same messages for subscribers with a total order across rooms and paths: only adjacent messages of one of
-    /// them are joined.
+    /// The same messages for subscribers with a total order across rooms and paths: only adjacent messages of one room
+    /// or path are joined.
     in_order: Vec<(Destination, Vec<LoggedEvent>)>,
 }
 

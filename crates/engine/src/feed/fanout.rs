@@ -149,7 +149,8 @@ impl Fanout {
             return None;
         }
         if !receives_events {
-            // A credential that is limited to places receives no events of its user, but its user is there.
+            // A connection with a limited credential receives no events of its user, but makes its user online if its
+            // client can enter places.
             subscriber.present &= subscriber.enters_places;
             state.write_only.insert(subscriber.id);
         }
@@ -338,7 +339,7 @@ impl Fanout {
                         }
                     }
                     MemberChange::Removed(member) => {
-                        // Also connections whose credential is limited to some places: they have open rooms, but
+                        // Includes connections whose credential is limited to some places: they have open rooms, but
                         // receive nothing else.
                         let connections: Vec<Subscriber> = member
                             .user()
@@ -463,7 +464,7 @@ impl FanoutState {
     }
 
     fn push_lost(&self, subscriber: &Subscriber, room: &RoomId, by: &LoggedEvent) {
-        // The kinds of a single feed may differ from those of its connection.
+        // A feed of a single room or path may have other kinds than its connection.
         let follows_changes = subscriber.kinds.includes(Kinds::CHANGES) && self.receives_events(subscriber);
         if follows_changes || self.rooms.contains(room, subscriber.id) {
             let lost = Shared::<LostRoom>::of(room, by, self.roots.of(room));

@@ -59,8 +59,8 @@ impl Kinds {
     pub const RUNS: Self = Self(1 << 4);
     /// Presence sets of places and their changes.
     pub const PRESENCE: Self = Self(1 << 5);
-    /// All items but presence sets, which a subscriber requests by themselves, and merged replies, whose text the
-    /// single chunks contain.
+    /// All items except presence sets, which a subscriber must request, and merged replies, which repeat the text of
+    /// the single chunks.
     pub const ALL: Self = Self(!(Self::PRESENCE.0 | Self::MERGED_REPLIES.0));
 
     pub const fn with(self, other: Self) -> Self {

@@ -2,8 +2,8 @@
 //! `Kinds::MERGED_REPLIES`.
 //!
 //! Owns: these subscribers receive the start of a reply, then its text in order, then its message or its failure.
-//! The signals are shared and encoded once, whatever the number of chunks. Nothing is kept for rooms without such
-//! subscribers; the rest of the text is flushed before the message is stored.
+//! All subscribers share a signal, which is encoded once for many chunks. Rooms without such subscribers have no
+//! unpublished text. The fan-out flushes the rest of the text before the message is stored.
 
 use super::Kinds;
 use super::fanout::{Fanout, FanoutState};
@@ -23,7 +23,7 @@ const MERGE_INTERVAL: Duration = Duration::from_millis(200);
 /// Maximum bytes of text in one signal.
 const MAX_TEXT_BYTES: usize = 32 * 1024;
 
-/// State of one reply; part of the reply, under its lock.
+/// Publication state of one reply; a field of the reply, under the reply's lock.
 #[derive(Default)]
 pub struct MergedReply {
     begun: Option<Begun>,
@@ -33,7 +33,7 @@ pub struct MergedReply {
     is_due: bool,
 }
 
-/// A reply that was begun. Its fields are those of [`Signal::Reply`].
+/// A started reply, with the fields of [`Signal::Reply`].
 #[derive(Debug, Clone)]
 pub struct Begun {
     pub message: MessageId,
@@ -57,7 +57,7 @@ impl StreamingReply {
         Signal::Reply { room, agent, agent_name, owner, connection, message, part }
     }
 
-    /// The reply so far, for a subscriber that joins late. The rest follows with the next interval.
+    /// The published part of the reply, for a late joiner, which receives the rest with the next interval.
     pub(super) fn merged_so_far(&self) -> Vec<Signal> {
         let state = self.state.lock();
         let Some(begun) = &state.merged.begun else { return Vec::new() };

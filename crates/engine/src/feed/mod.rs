@@ -81,7 +81,7 @@ pub struct Subscriber {
     pub order: Order,
     /// Whether this connection makes its user count as online.
     pub present: bool,
-    /// Whether this connection enters presence sets itself: it makes its user no derived member.
+    /// Whether the client enters presence sets itself, so that the hub derives no member from this connection.
     pub enters_places: bool,
     /// Whether this connection receives events only while it follows rooms ([`Interest::MyRooms`]). An event
     /// that is published before that is part of the replay; delivering it at once would repeat it.

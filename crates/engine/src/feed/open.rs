@@ -75,8 +75,8 @@ impl Hub {
         }
     }
 
-    /// Subscribes a connection to the caller's rooms, including rooms joined later, in one total order. The messages
-    /// before a time are not sought in all rooms, so a feed of all rooms begins at a position or now.
+    /// Subscribes a connection to the caller's rooms, including rooms joined later, in one total order. Such a feed
+    /// begins at a position or now: a search for messages by time would read every room.
     pub(super) async fn follow(
         &self,
         caller: &Caller,

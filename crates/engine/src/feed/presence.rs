@@ -1,5 +1,5 @@
-//! Presence: a user is online while a connection counts for them or they are a member of a presence set, and for a
-//! grace period after that.
+//! Presence: a user is online while they have a connection that counts as presence or are a member of a presence set,
+//! and for a grace period after that.
 
 use super::fanout::{Fanout, FanoutState};
 use crate::Hub;

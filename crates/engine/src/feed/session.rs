@@ -51,7 +51,7 @@ impl From<Option<Position>> for Since {
 pub struct Open {
     pub interest: Interest,
     pub since: Since,
-    /// The kinds apply to this feed alone, if it is of a room or path.
+    /// If the feed is of a single room or path, the kinds apply to this feed alone.
     pub encoding: Encoding,
     /// Frame before the missed events.
     pub opened: Option<OpenedFrame>,
@@ -74,8 +74,8 @@ pub struct NewSession {
     pub encoding: Encoding,
     /// Whether the connection makes its user count as online.
     pub present: bool,
-    /// Whether the connection enters presence sets itself. The hub derives members from all other connections that
-    /// count as online.
+    /// Whether the client enters presence sets itself. The hub derives members from all other connections that count as
+    /// online.
     pub enters_places: bool,
     /// First frame of the session.
     pub greeting: Bytes,
@@ -84,7 +84,7 @@ pub struct NewSession {
 /// Dropping a session closes its feeds, and ends the presence of its user after the grace period.
 pub struct Session {
     hub: Hub,
-    /// Replaced by [`Session::reauthorise`].
+    /// Current credential; [`Session::reauthorise`] replaces it.
     caller: Mutex<Arc<Caller>>,
     id: SubscriberId,
     user: UserId,
@@ -149,8 +149,8 @@ impl Session {
     /// Opens a feed. Returns when it is live; the missed events are queued first, no faster than they are read. A feed
     /// of all rooms replaces an earlier one of the same codec.
     ///
-    /// A room or path that is already open continues and gets the kinds of this encoding. Opened after a position, it
-    /// begins anew there.
+    /// The feed of a room or path that is already open continues with the kinds of this encoding. With
+    /// [`Since::After`] it restarts at that position.
     pub async fn open(&self, open: Open) -> Result<(), Refusal> {
         let subscriber = match &open.interest {
             Interest::MyRooms(filter) => {
@@ -261,9 +261,9 @@ impl Session {
         }
     }
 
-    /// Continues the session with another credential of the same user. From then on the connection is closed when
-    /// this credential ends. Open feeds stay open: a feed that the credential may not permit is opened again, which
-    /// checks its permission, or closed.
+    /// Continues the session with another credential of the same user; the hub closes the connection when this
+    /// credential ends. Open feeds stay open: the caller must close or open again each feed that the credential may not
+    /// permit, because opening checks the permission.
     pub async fn reauthorise(&self, caller: Caller) -> Result<AuthContext, Refusal> {
         if caller.user() != Some(&self.user) {
             return Err(Refusal::WrongCredentials);

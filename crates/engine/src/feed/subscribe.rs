@@ -23,7 +23,7 @@ pub enum Subscribed {
     Disconnected,
 }
 
-/// A subscription whose rights have been read, and that begins when the fan-out accepts it.
+/// A subscription whose rights have been read. It begins when the fan-out accepts it.
 pub struct Subscription<'a> {
     pub id: SubscriberId,
     pub topics: Topics<'a>,
@@ -47,7 +47,7 @@ pub enum Topics<'a> {
     },
     Path {
         path: &'a Path,
-        /// Whether the role of the user permits it, not a grant.
+        /// Whether the role of the user permits the feed, not a grant.
         by_role: bool,
     },
 }
@@ -192,8 +192,8 @@ impl FanoutState {
                 || audience.people.contains(&subscriber.user)
                 || audience.rooms.iter().any(|room| here.contains(room))
         };
-        // Past permissions are not known. So missed events without a room, and lost rooms, are not replayed: a
-        // refresh signal makes the client reload its state.
+        // The fan-out does not know past permissions. It therefore replays neither missed events without a room nor
+        // events of lost rooms: a refresh signal makes the client reload its state.
         let elsewhere = |event: &Event| match event {
             Event::MembersChanged { room, change: MemberChange::Removed(member), .. } => {
                 member.user() == Some(&subscriber.user) && !here.contains(&room.id)

@@ -17,7 +17,7 @@ pub struct TopicSubscriber {
 }
 
 impl TopicSubscriber {
-    /// The entry of a subscriber, whose own kinds apply.
+    /// Entry of a subscriber with its own kinds.
     pub fn of(subscriber: &Subscriber) -> Self {
         Self {
             id: subscriber.id,

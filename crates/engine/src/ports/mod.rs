@@ -176,15 +176,16 @@ pub struct BudgetUsage {
 #[derive(Debug, Clone, Copy)]
 pub struct MessageRange<'a> {
     pub destination: &'a Destination,
-    /// Exclusive.
+    /// Exclusive lower bound.
     pub after: Seq,
-    /// Exclusive.
+    /// Exclusive upper bound.
     pub before: Option<Seq>,
-    /// The range begins behind the last message that is earlier, so that a store need not scan the messages before.
+    /// Earliest time. The range begins after the last message before this time, so that a store need not scan earlier
+    /// messages.
     pub start: Option<Time>,
-    /// Inclusive.
+    /// Latest time, inclusive.
     pub end: Option<Time>,
-    /// Oldest first; otherwise newest first.
+    /// Whether the oldest messages come first; otherwise the newest.
     pub forwards: bool,
 }
 

@@ -29,7 +29,7 @@ const QUERIES_OF_KEYS: &[&str] = &[
     "MayReadOccupantHistory",
 ];
 
-/// Users may also host their agents.
+/// Commands that a signed-in user with a grant may execute, including those for hosting agents.
 const COMMANDS_OF_USERS: &[&str] = &[
     "AcknowledgeMail",
     "AddMember",

@@ -16,7 +16,7 @@ pub struct CreateKey {
 /// Creates an API key that is limited to a grant and whose secret signs tokens. Returns the key without its secret.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CreateSigningKey {
-    /// New and random. The encrypted secret is bound to it.
+    /// New random id. The encryption of the secret is bound to it.
     pub id: KeyId,
     /// `None` for a key of the caller.
     pub owner: Option<UserId>,
@@ -32,7 +32,7 @@ pub struct RevokeTokens {
     pub key: KeyId,
     /// Properties of the tokens; see `Revocation::target`.
     pub targets: Vec<Box<str>>,
-    /// A later time than now counts as now.
+    /// Tokens issued before this time are revoked. A time in the future counts as now.
     pub issued_before: Time,
 }
 

@@ -33,12 +33,12 @@ pub struct Route {
     pub external_id: Option<Box<str>>,
 }
 
-/// Publishes messages on a path outside rooms, in one transaction: all of them or none. Subscribed mailboxes receive
-/// copies.
+/// Publishes messages on a path outside rooms in one transaction: the hub stores all of them or none. Subscribed
+/// mailboxes receive copies.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Publish {
     pub path: Path,
-    /// Name of the publisher that readers see. It is not verified.
+    /// Unverified name of the publisher, for display.
     pub sender_name: Box<str>,
     pub source: Box<str>,
     pub messages: Vec<PathMessage>,
@@ -47,7 +47,7 @@ pub struct Publish {
 /// A message that is published on a path.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PathMessage {
-    /// Name of the message that its publisher chose, such as the name of an event. May be empty.
+    /// Name that the publisher chose for the message, such as an event name. May be empty.
     pub name: Box<str>,
     pub payload: Payload,
     /// Idempotency key of the first message: a retry with the same key publishes nothing.

@@ -27,9 +27,9 @@ pub struct Post {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PostAuthor {
     pub agent: AgentId,
-    /// Number of agents between the person and this agent.
+    /// Claimed number of agents in the chain before this agent.
     pub claimed_depth: u32,
-    /// Names of agents in the chain.
+    /// Claimed names of agents in the chain.
     pub claimed_chain: Vec<Box<str>>,
 }
 

@@ -114,7 +114,7 @@ pub struct AgentReply {
     pub target: Option<Box<str>>,
     /// Depth of the agent chain as claimed by the gateway. It can only raise the depth that the hub computed.
     pub claimed_depth: u32,
-    /// Names of agents that are in the chain as claimed by the gateway. The hub adds those of the room to the
+    /// Names of agents that the gateway claims to be in the chain. The hub adds the claimed agents of the room to the
     /// chain that it computed.
     pub claimed_chain: Vec<Box<str>>,
     /// Connection that published the reply.

@@ -32,7 +32,7 @@ pub struct UserPage {
     pub total: usize,
 }
 
-/// The user with exactly this username.
+/// Finds the user with exactly this username.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FindUser {
     pub username: Box<str>,

@@ -29,15 +29,15 @@ pub enum Page {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListDestinationHistory {
     pub destination: Destination,
-    /// Oldest first; otherwise newest first.
+    /// Whether the oldest messages come first; otherwise the newest.
     pub forwards: bool,
-    /// Inclusive.
+    /// Earliest time, inclusive.
     pub start: Option<Time>,
-    /// Inclusive.
+    /// Latest time, inclusive.
     pub end: Option<Time>,
-    /// Inclusive: messages with a higher `Seq` are left out.
+    /// Highest `Seq`, inclusive.
     pub until: Option<Seq>,
-    /// Exclusive: the page begins after this `Seq`, in its direction.
+    /// `Seq` of the last message of the previous page; this page begins after it, in its direction.
     pub cursor: Option<Seq>,
     pub limit: usize,
 }

@@ -1,4 +1,4 @@
-//! Queries about presence sets. The sets are no state of the store: the hub adds them to the permission.
+//! Queries about presence sets. They only check permissions: the sets are not in the store, so the fan-out answers.
 
 use crate::Path;
 use serde::{Deserialize, Serialize};

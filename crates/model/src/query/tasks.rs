@@ -3,7 +3,7 @@
 use crate::{RoomId, TaskId};
 use serde::{Deserialize, Serialize};
 
-/// One task of a room of the caller.
+/// Reads one task of a room of the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GetTask {
     pub task: TaskId,

@@ -21,7 +21,7 @@ pub struct LimitsInForce {
     pub router_tests: Option<u32>,
     /// Per `client_rate_limit_window` and WebSocket connection.
     pub frames: Option<u32>,
-    /// Per `client_rate_limit_window` and connection of the Ably protocol.
+    /// Maximum frames of one Ably connection per `client_rate_limit_window`.
     pub ably_frames: Option<u32>,
     pub sockets_per_user: Option<usize>,
     pub sockets: Option<usize>,

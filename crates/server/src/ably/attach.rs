@@ -27,7 +27,7 @@ pub struct Attached {
     pub channel: Channel,
     /// Modes that the client has requested.
     pub requested: u32,
-    /// Modes that its capability permits, of the requested ones.
+    /// Requested modes that the capability of the client permits.
     pub modes: u32,
 }
 
@@ -75,8 +75,8 @@ impl Connected {
         let rewind = params.get("rewind").map(|text| Rewind::parse(text)).transpose()?;
         let requested = flags::requested_modes(frame.flags);
         let modes = self.modes_in(&channel, requested)?;
-        // A repeated ATTACH changes the modes of a channel without a gap; replaying from the position that the client
-        // knows would repeat messages that are on their way.
+        // A repeated ATTACH changes the modes of a channel without a gap. A replay from the serial in the frame would
+        // repeat messages that are already queued for the client.
         let is_attached = self.channels.contains_key(name);
         if !is_attached && self.channels.len() >= MAX_CHANNELS {
             let message = format!("A connection has at most {MAX_CHANNELS} channels");
@@ -131,7 +131,7 @@ impl Connected {
             self.own.add_name(&attached.channel.name(), name);
         }
         if attached.modes & (flags::SUBSCRIBE | flags::PRESENCE_SUBSCRIBE) == 0 {
-            // A channel that the client only publishes to needs no feed.
+            // A channel without a subscription mode needs no feed.
             self.close_feed(peer, name, attached);
             if let Some(opened) = opened {
                 let facts = Opened { from: peer.app.hub.position(), missed: false, resync: None };
@@ -196,9 +196,9 @@ struct Answer {
     name: Box<str>,
     modes: u32,
     params: BTreeMap<String, String>,
-    /// Whether the client misses no message if the feed begins where it was asked to.
+    /// Whether the client misses no message if the feed begins at the requested position.
     resumes: bool,
-    /// Error of a position that is not one of this hub.
+    /// Error of a malformed `channelSerial`.
     lost: Option<ErrorInfo>,
     format: Format,
 }
@@ -207,7 +207,7 @@ impl Answer {
     fn frame(&self, opened: &Opened) -> bytes::Bytes {
         let mut all = self.modes;
         if self.modes & flags::PRESENCE_SUBSCRIBE != 0 {
-            // The members follow, also if there are none.
+            // SYNC frames follow, also for an empty set.
             all |= flags::HAS_PRESENCE;
         }
         if self.resumes && opened.resync.is_none() {

@@ -1,4 +1,4 @@
-//! Begin of a connection: authentication, resume, and the CONNECTED frame.
+//! Start of a connection: authentication, resume, and the CONNECTED frame.
 
 use super::encoder::encode;
 use super::handshake::Handshake;
@@ -44,7 +44,7 @@ impl AblyConnection {
         let key = secret.sign(&ConnectionKey { connection: id.clone(), issued_at: now }, &principal);
         let greeting = Frame { error, ..Frame::connected(id.as_str(), details(&app, &caller, key)) };
         let greeting = encode(&greeting, self.format());
-        // Before the first item can be encoded.
+        // The encoder needs the id before it encodes the first item.
         self.own.begin(&id);
         let auth_context =
             peer.admit(caller.caller.clone(), greeting).await.map_err(|refusal| codes::error(&refusal))?;

@@ -1,7 +1,7 @@
-//! Connections of the Ably protocol by id: which are open, and when the others were lost.
+//! Connections of the Ably protocol by id: open, lost and closed ones.
 //!
 //! Owns: the decision whether a connection may be resumed. Connection keys are signed, so after a restart of the hub
-//! every connection counts as lost at its start.
+//! every earlier connection counts as lost at the start of the hub.
 
 use super::STATE_TTL;
 use crate::connection::frame;
@@ -13,7 +13,7 @@ use parlor_wire::ably::serial::{self, ConnectionId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
-/// Number of ended connections from which the registry looks for expired ones.
+/// Number of ended connections after which the registry removes expired ones.
 const PRUNE_AT: usize = 256;
 
 pub struct Connections {
@@ -25,7 +25,7 @@ pub struct Connections {
 struct State {
     by_id: HashMap<ConnectionId, Connection>,
     next_generation: u64,
-    /// Ended connections since expired ones were removed.
+    /// Number of connections that ended since expired connections were last removed.
     ended: usize,
 }
 

@@ -1,7 +1,7 @@
 //! Credentials of Ably clients: keys, tokens of the hub and JWTs.
 //!
-//! Owns: which caller and which capability a credential proves. What the caller may do with it is decided in the
-//! engine, by the grants that the caller and its key carry.
+//! Owns: which caller and which capability a credential proves. The engine decides about permissions, by the grants of
+//! the caller and its key.
 
 use super::nonces::Nonces;
 use super::signing_keys::{self, SigningKeys};
@@ -24,7 +24,7 @@ use std::sync::Arc;
 /// Capability of the token that a signed-in user gets: the channels of all rooms and of presence.
 const PERSON_CAPABILITY: &str = r#"{"jaibber:*":["*"]}"#;
 
-/// Secrets derived from that of the hub, and the memory of used token requests.
+/// Secrets that are derived from the hub's secret, and the nonces of used token requests.
 pub struct AblySecrets {
     connections: ConnectionSecret,
     pub(super) keys: SigningKeys,
@@ -48,9 +48,9 @@ impl AblySecrets {
     }
 }
 
-/// Caller of a connection or request, with what its credential permits.
+/// Caller of a connection or request, with the capability of its credential.
 pub struct AblyCaller {
-    /// Has the grant of the token. The grant of a key is stored with the key.
+    /// Caller, limited by the grant of a token. The grant of a key is stored with the key.
     pub caller: Caller,
     pub capability: Capability,
     pub identity: Identity,
@@ -115,13 +115,13 @@ async fn of_key(
 ) -> Result<AblyCaller, ErrorInfo> {
     let name = Key::parse(text)?.name;
     let id = signing_keys::id_of(&name).ok_or_else(unknown_key)?;
-    // Found by the hash of the whole text, so that no comparison depends on how much of a secret is right.
+    // Looks up the hash of the whole text, so that the duration does not reveal how much of a guessed secret is right.
     let found = credentials::key(&app.hub, signing_keys::hash(text)).await.map_err(refused)?;
     let key = found.filter(|key| key.id == id).ok_or_else(unknown_key)?;
     let capability = capability_of(&key)?;
     let identity = Identity::with_key(client_id)?;
     let caller = Caller::program(key.owner, key.id).at(address);
-    // A key of a user who is no site admin any more is not valid.
+    // Fails if the owner of the key is no longer a site admin.
     app.hub.read(&caller, GetAuthContext).await.map_err(|refusal| gone(&refusal, unknown_key()))?;
     Ok(AblyCaller { caller, capability, identity, expires_at: None, is_token: false })
 }
@@ -164,7 +164,7 @@ async fn of_token(
     Ok(AblyCaller { caller, capability, identity, expires_at: Some(expires_at), is_token: true })
 }
 
-/// The caller that a token of the hub was issued to.
+/// The caller to which the hub issued a token.
 async fn issuer(app: &App, claims: &Claims, capability: &Capability) -> Result<Caller, ErrorInfo> {
     Ok(match &claims.issuer {
         Issuer::SignIn(user, sign_in) => Caller::person(user.clone(), sign_in.clone()),
@@ -184,7 +184,7 @@ async fn issuer(app: &App, claims: &Claims, capability: &Capability) -> Result<C
     })
 }
 
-/// Properties of a token that a revocation can name.
+/// Properties of a token that the target of a revocation can name.
 struct Properties<'a> {
     capability: &'a Capability,
     client_id: Option<&'a str>,
@@ -193,7 +193,7 @@ struct Properties<'a> {
 }
 
 impl Properties<'_> {
-    /// Requires that no revocation of the key concerns the token.
+    /// Requires that no revocation of the key matches the token.
     fn check(&self, key: &SigningKey) -> Result<(), ErrorInfo> {
         let names = |target: &str| match target.split_once(':') {
             Some(("clientId", id)) => self.client_id == Some(id),
@@ -240,7 +240,7 @@ fn gone(refusal: &Refusal, error: ErrorInfo) -> ErrorInfo {
     if *refusal == Refusal::NotSignedIn { error } else { codes::error(refusal) }
 }
 
-/// Details of a token of a key, as the client gets them.
+/// Issues a token of a key and returns its details for the client.
 pub(super) fn issue_for_key(app: &App, key: &KeyId, grant: auth::Grant) -> TokenDetails {
     let issued_at = app.hub.now();
     let claims = Claims {

@@ -15,7 +15,7 @@ use parlor_wire::ably::frames::{Format, VERSIONS};
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Parameters of the URL. Contains secrets, so it cannot be printed.
+/// Parameters of the URL. The type has no `Debug`, because it contains secrets.
 pub struct Handshake {
     pub key: Option<Box<str>>,
     pub token: Option<Box<str>>,
@@ -64,7 +64,7 @@ impl Handshake {
             resume: owned("resume").or_else(|| owned("recover")),
             format: format.unwrap_or(Format::Json),
             echo: find("echo") != Some("false"),
-            // Clients before version 2 of the library do not send the parameter and expect the frames.
+            // Client libraries before version 2 do not send the parameter and expect HEARTBEAT frames.
             heartbeats: find("heartbeats") != Some("false"),
             address,
             error,

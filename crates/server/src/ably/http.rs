@@ -113,13 +113,14 @@ impl AblyRequest {
         let message = error.message.chars().filter(|c| c.is_ascii() && !c.is_control()).collect();
         let mut headers = vec![(ERROR_CODE, error.code.to_string()), (ERROR_MESSAGE, message)];
         if error.code == codes::TOO_LARGE {
-            // The rest of the body may be unread. The client must not send its next request after it.
+            // The hub may not have read the rest of the body, so the client must not send another request on this
+            // connection.
             headers.push((CONNECTION, "close".to_owned()));
         }
         self.encode(status, &ErrorBody { error }, &headers)
     }
 
-    /// Encodes an error; a success is encoded already.
+    /// Returns the response, or encodes the error.
     pub fn finish(&self, result: Result<Response, ErrorInfo>) -> Response {
         result.unwrap_or_else(|error| self.error(error))
     }
@@ -170,7 +171,7 @@ pub async fn read(body: Body, limit: usize) -> Result<Bytes, ErrorInfo> {
 }
 
 /// Layer of all routes: lets pages of any origin use them, and answers the preflight requests of browsers. The routes
-/// accept no cookie, so a foreign page has no rights but those of the credential that it sends.
+/// accept no cookie, so a foreign page has only the rights of the credential that it sends.
 pub async fn allow_any_origin(request: Request, next: Next) -> Response {
     let is_preflight = request.method() == Method::OPTIONS;
     let mut response =

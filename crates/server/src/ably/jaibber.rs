@@ -1,6 +1,6 @@
 //! Project channels: publications of Jaibber clients as posts, signals and runs, and the agents of a connection.
 //!
-//! Owns: the check that a publication names its own user, agent and project. What it may do is decided in the engine.
+//! Owns: the check that a publication names its own user, agent and project. The engine decides about permissions.
 
 mod agents;
 mod conversation;
@@ -25,7 +25,7 @@ use parlor_wire::ably::jaibber::{ChatMessage, MESSAGE, MessageType, ProjectMembe
 use parlor_wire::ably::presence::PresenceAction;
 use std::sync::Arc;
 
-/// Facts of a connection that a publication must not contradict.
+/// Facts about a connection with which the fields of a publication must agree.
 pub struct ConnectionFacts<'a> {
     pub id: &'a str,
     pub caller: &'a Caller,
@@ -33,12 +33,12 @@ pub struct ConnectionFacts<'a> {
     pub username: &'a str,
 }
 
-/// What remains of a publication after it was checked.
+/// Result of a checked publication, for its acknowledgement.
 pub enum Outcome {
-    /// A signal, which is not stored.
+    /// The publication was a signal, which is not stored.
     Done,
     Posted(PendingReceipt<Posted>),
-    /// Output of an agent, which ends with the position of its stored message.
+    /// The publication was output of an agent; the future resolves to the position of its stored message.
     Output(BoxFuture<'static, Result<Option<Position>, Refusal>>),
 }
 
@@ -148,7 +148,7 @@ impl ProjectChannels {
         let agent = self.hosted(&chat).ok_or_else(not_hosted)?;
         let agents = self.agents.as_ref().ok_or_else(not_hosted)?;
         let reply = match chat.kind {
-            // A chunk and a response have the id of the reply as their own.
+            // The id of a chunk or response is the id of the reply.
             MessageType::Typing => chat.response_id.as_deref().unwrap_or(&chat.message_id),
             _ => &chat.message_id,
         };
@@ -164,8 +164,8 @@ impl ProjectChannels {
         Ok(Outcome::Output(agents.output(room.clone(), agent, reply, frame)))
     }
 
-    /// Handles a change of a member of the connection. A member with agents hosts them: they are created if they do
-    /// not exist, and added to the room. Returns the agents of the member.
+    /// Handles a change of a member of the connection. The connection hosts the agents of the member: it creates
+    /// missing agents and adds them to the room. Returns the agents of the member.
     pub async fn presence(
         &mut self,
         peer: &Peer,
@@ -206,8 +206,7 @@ impl ProjectChannels {
     }
 }
 
-/// Parses a publication and checks whom and which project it names. The name of the user is replaced by that of the
-/// account, and an agent has to be hosted by the connection or to belong to the user.
+/// Parses a publication, and checks its `from` and `projectId`.
 fn checked(
     facts: &ConnectionFacts<'_>,
     room: &RoomId,
@@ -240,7 +239,7 @@ pub fn message_id(text: &str) -> Result<MessageId, ErrorInfo> {
     MessageId::parse(text).map_err(|_| ErrorInfo::new(codes::INVALID_DATA, words))
 }
 
-/// Depth and chain that a client claims. Its depth counts the answers, ours the agents before the answer.
+/// Depth and chain that a client claims. The client counts the answers, the hub the agents before the answer.
 pub fn claims(chat: &ChatMessage<'_>) -> (u32, Vec<Box<str>>) {
     let depth = chat.response_depth.unwrap_or_default().saturating_sub(1);
     let chain = chat.responding_chain.iter().take(50).map(|name| name.as_str().into()).collect();

@@ -1,4 +1,4 @@
-//! Memory of the token requests that were used, so that each is used once.
+//! Nonces of used token requests, in memory, so that each request is accepted once.
 
 use parking_lot::Mutex;
 use parlor_model::{KeyId, Time};
@@ -10,11 +10,11 @@ pub const WINDOW: Duration = Duration::from_secs(15 * 60);
 /// Maximum number of remembered requests. Only holders of a key can fill the memory.
 const MAX_NONCES: usize = 100_000;
 
-/// Nonces by key, with the time from which the timestamp of their request is too old.
+/// Used nonces by key, with the time at which the hub rejects the timestamp of their request.
 #[derive(Default)]
 pub struct Nonces(Mutex<HashMap<(KeyId, Box<str>), Time>>);
 
-/// Why a nonce was not accepted.
+/// Reason for which a nonce is rejected.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Rejected {
     Replayed,

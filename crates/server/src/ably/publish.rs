@@ -66,7 +66,7 @@ impl Connected {
         let messages = messages?;
         match &channel {
             Channel::Project(room) => {
-                // The error of a foreign room must not depend on the content.
+                // A caller without access to the room receives the same error for any content.
                 if !is_attached {
                     may_see(peer, room).await?;
                 }
@@ -169,7 +169,7 @@ async fn may_see(peer: &Peer, room: &RoomId) -> Result<(), ErrorInfo> {
     let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
     match peer.app.hub.read(&session.caller(), MayFollowRoom { room: room.clone() }).await {
         Err(refusal @ (Refusal::NotFound(_) | Refusal::NotAMember { .. })) => Err(channel_error(&refusal)),
-        // Whether the credential may publish is checked with the command.
+        // The command checks whether the credential may publish.
         _ => Ok(()),
     }
 }

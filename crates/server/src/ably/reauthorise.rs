@@ -27,7 +27,7 @@ impl Connected {
                 let message = "clientId differs from that of the connection";
                 return Err(ErrorInfo::new(codes::INCOMPATIBLE_CLIENT_ID, message));
             }
-            // A token for every client id keeps the one that the connection began with.
+            // A token that permits any client id keeps the client id of the connection.
             caller.identity = self.caller.identity.clone();
         }
         let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;

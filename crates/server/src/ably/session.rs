@@ -25,12 +25,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// Time before the end of a token at which the hub asks for a new one.
+/// Time before the expiry of a token at which the hub requests a new token.
 const RENEWAL_NOTICE: Duration = Duration::from_secs(30);
-/// Room for names, ids and encoding beside the messages of a frame.
+/// Maximum bytes of a frame in addition to its messages, for names, ids and encoding.
 const FRAME_OVERHEAD: usize = 64 * 1024;
 
-/// Maximum bytes of a frame: the data of its messages may be escaped or base64.
+/// Maximum bytes of a frame: twice the messages, whose data may be escaped or base64, and the overhead.
 pub(super) fn max_frame_bytes(app: &App) -> usize {
     2 * app.config.ably.message_bytes + FRAME_OVERHEAD
 }
@@ -65,7 +65,7 @@ pub struct Connected {
 }
 
 impl Connected {
-    /// The project channels, and the facts that a publication in them must not contradict.
+    /// The project channels, and the facts with which publications in them must agree.
     pub fn projects<'a>(
         &'a mut self,
         caller: &'a Caller,
@@ -101,7 +101,7 @@ pub enum ConnectionRequest {
     Frame(Box<Frame<'static>>),
 }
 
-/// A message that is no frame, and the fields that its error names.
+/// A message that cannot be decoded as a frame, and the readable fields for its error.
 pub struct Unreadable {
     error: ErrorInfo,
     fields: Fields,
@@ -138,7 +138,7 @@ impl AblyConnection {
         Reply::Frames(encode(frame, self.format))
     }
 
-    /// Closes a connection whose client cannot continue, or connects again.
+    /// Sends the error and closes the connection; see [`rejection`].
     pub fn reject(&self, peer: &Peer, error: ErrorInfo) {
         peer.outbox.close(rejection(error, self.format));
     }
@@ -181,7 +181,7 @@ impl Protocol for AblyConnection {
 
     fn encoding(&self) -> Encoding {
         let shared = encoding(self.format);
-        // A connection without its own messages has no feed with the shared encoding.
+        // A connection with `echo=false` has only feeds with the private encoding.
         if self.echo { shared } else { Encoding { codec: Codec::PRIVATE, ..shared } }
     }
 
@@ -198,7 +198,7 @@ impl Protocol for AblyConnection {
     }
 
     fn heartbeat(&self, app: &App) -> (Duration, Bytes) {
-        // Every client answers the ping, also one that only sees the frame.
+        // The WebSocket library of every client answers the ping; some clients see only the HEARTBEAT frame.
         let frames = if self.heartbeats {
             frame::concat(&[encode(&Frame::new(Action::Heartbeat), self.format), frame::ping()])
         } else {
@@ -277,7 +277,7 @@ impl Protocol for AblyConnection {
                 peer.close(1000, "Disconnected");
                 Reply::None
             }
-            // Frames that only the hub sends have no meaning from a client.
+            // A client has no reason to send these frames, so the hub ignores them.
             Action::Ack
             | Action::Nack
             | Action::Connect

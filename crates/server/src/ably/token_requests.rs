@@ -62,7 +62,7 @@ async fn issue(app: &App, name: &str, request: &AblyRequest, body: Body) -> Resu
     Ok(issue_for_key(app, &key.key.id, grant))
 }
 
-/// Result of one target of a revocation.
+/// Result for one target of a revocation.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Revoked<'a> {
@@ -140,6 +140,6 @@ async fn own_key(app: &App, name: &KeyName, request: &AblyRequest) -> Result<Key
     let id = signing_keys::id_of(name).ok_or_else(unknown_key)?;
     match &caller.caller.principal {
         Principal::Program { key, .. } if !caller.is_token && *key == id => Ok(id),
-        _ => Err(ErrorInfo::new(codes::NOT_PERMITTED, "This needs basic authentication with the key")),
+        _ => Err(ErrorInfo::new(codes::NOT_PERMITTED, "The request needs basic authentication with the key")),
     }
 }

@@ -1,7 +1,7 @@
 //! Tokens that the hub issues to Ably clients: signed, and not stored.
 //!
-//! A token is `parlor.` and the base64 of a tag of HMAC-SHA-256 before its claims as JSON. It has one dot, so that it
-//! cannot be confused with a JWT.
+//! A token is `parlor.` and the base64 of an HMAC-SHA-256 tag followed by the claims as JSON. It has one dot, so it
+//! cannot be confused with a JWT, which has two.
 
 use super::signing_keys::APP;
 use base64::Engine;
@@ -30,7 +30,7 @@ pub enum Issuer {
 }
 
 impl Issuer {
-    /// `None` for callers to whom the hub issues no token.
+    /// Returns the credential of a caller; `None` if it is neither a sign-in nor an API key.
     pub fn of(caller: &Caller) -> Option<Self> {
         match &caller.principal {
             Principal::Person { user, sign_in } => Some(Self::SignIn(user.clone(), sign_in.clone())),

@@ -19,7 +19,7 @@ use parlor_model::{Caller, Refusal};
 pub async fn caller(app: &App, token: &str) -> Result<Caller, Refusal> {
     if token.starts_with(secrets::KEY_PREFIX) {
         let key = credentials::key(&app.hub, secrets::hash(token)).await?;
-        // Keys with a grant are for the protocol that checks it.
+        // Only the Ably protocol accepts keys with a grant.
         let key = key.filter(|key| key.grant.is_none());
         return key.map(|key| Caller::program(key.owner, key.id)).ok_or(Refusal::NotSignedIn);
     }

@@ -11,7 +11,7 @@ pub fn text(payload: &str) -> Bytes {
     message(TEXT, payload.as_bytes())
 }
 
-/// A text frame of UTF-8 that an encoder has written.
+/// Builds a text frame from the UTF-8 bytes of an encoder.
 pub fn text_of_utf8(payload: &[u8]) -> Bytes {
     debug_assert!(std::str::from_utf8(payload).is_ok(), "a text frame is UTF-8");
     message(TEXT, payload)

@@ -16,7 +16,7 @@ const MAX_PENDING: usize = 256;
 const MAX_PENDING_BYTES: usize = 4 * 1024 * 1024;
 /// Size from which a buffer of replies takes no further replies.
 const BATCH_BYTES: usize = 16 * 1024;
-/// Maximum acknowledged requests of one frame.
+/// Maximum number of requests that one frame acknowledges.
 const MAX_JOINED: usize = 128;
 
 #[derive(Default)]

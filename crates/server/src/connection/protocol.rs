@@ -119,7 +119,8 @@ pub enum Answer {
     Acknowledged(Acknowledgement),
 }
 
-/// Acknowledgement of requests with consecutive numbers. Those that are ready together are sent as one frame.
+/// Acknowledgement of requests with consecutive numbers. The writer joins acknowledgements that are ready together into
+/// one frame.
 pub struct Acknowledgement {
     /// Number of the first request.
     pub first: u64,
@@ -130,7 +131,7 @@ pub struct Acknowledgement {
 }
 
 impl Acknowledgement {
-    /// Joins an acknowledgement of the following requests, or returns it if it is no continuation.
+    /// Joins the acknowledgement of the following requests, or returns it if its numbers do not follow.
     pub fn join(&mut self, next: Self) -> Result<(), Self> {
         let follows = self.first.checked_add(self.results.len() as u64) == Some(next.first);
         if !follows || !std::ptr::fn_addr_eq(self.encode, next.encode) {

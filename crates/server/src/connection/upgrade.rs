@@ -43,8 +43,8 @@ where
     upgrade_from_any_origin(app, request, run_session)
 }
 
-/// Like [`upgrade`], for protocols that serve the pages of every origin. Their credential is a key or token that the
-/// page itself must know, never a cookie.
+/// Answers a handshake as [`upgrade`] does, for protocols that serve pages of every origin. Their credential is a key
+/// or token that the page itself must know, never a cookie.
 pub fn upgrade_from_any_origin<Session>(
     app: &Arc<App>,
     mut request: Request,
@@ -83,7 +83,7 @@ where
     response.map_err(|_| Problem::Status(StatusCode::BAD_REQUEST, "Malformed handshake"))
 }
 
-/// Whether a request asks for a WebSocket, also if its handshake is incomplete.
+/// Whether a request asks for a WebSocket. The rest of its handshake may be incomplete.
 pub fn asks_for_upgrade(headers: &HeaderMap) -> bool {
     has_token(headers, CONNECTION.as_str(), "upgrade") && has_token(headers, UPGRADE.as_str(), "websocket")
 }

@@ -66,7 +66,7 @@ impl<T: ToSchema> Describe for MaybeBody<T> {
 /// Media type of HTML forms.
 const FORM: &str = "application/x-www-form-urlencoded";
 
-/// A body whose content does not matter: empty, a form, or JSON of this type.
+/// An ignored body: empty, a form, or JSON of this type.
 pub struct IgnoredBody<T>(PhantomData<T>);
 
 impl<S: Sync, T: DeserializeOwned> FromRequest<S> for IgnoredBody<T> {

@@ -67,8 +67,8 @@ impl From<Refusal> for ChatEventsProblem {
     }
 }
 
-/// Error response of the routes of Jaibber clients, which show users only the sentence: it contains the
-/// violated rules.
+/// Error response of the routes of Jaibber clients. These clients show only the field `error`, so its sentence contains
+/// the violated rules.
 #[derive(Debug)]
 pub struct JaibberProblem(Problem);
 

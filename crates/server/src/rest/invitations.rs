@@ -91,7 +91,7 @@ pub async fn register(
 ) -> Result<(Header, BareJson<rest::Registered<'static>>), Problem> {
     app.logins.check(peer.0.ip())?;
     let token = body.token.as_deref().map(secrets::hash);
-    // Checked first, so that only a user who may register can make the hub compute an expensive password hash.
+    // Checks the permission before the hub computes an expensive password hash.
     app.hub.may(&peer.anonymous(), MayRegister { token }).await.map_err(|refusal| match refusal {
         Refusal::Forbidden => Problem::Status(StatusCode::FORBIDDEN, "Registration requires an invitation"),
         refusal => refusal.into(),

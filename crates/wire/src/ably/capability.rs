@@ -214,7 +214,7 @@ fn engine_operations(operations: &Operations) -> grant::Operations {
     grant::Operation::ALL.into_iter().filter(|operation| known(*operation)).collect()
 }
 
-/// Rooms and paths of the channels that a resource matches. None if it matches no valid channel name.
+/// Rooms and paths of the channels that a resource matches. Empty if it matches no valid channel name.
 fn places(resource: &str) -> Vec<Resource> {
     let resource = resource.strip_prefix("[*]").unwrap_or(resource);
     match resource.strip_suffix('*') {

@@ -18,7 +18,7 @@ const MAX_REWIND_TIME: Duration = Duration::from_secs(2 * 60);
 pub enum Channel {
     /// `jaibber:project:{id}`: the room with that id.
     Project(RoomId),
-    /// `jaibber:presence`: who is present in any room.
+    /// `jaibber:presence`: presence of all users in all rooms.
     GlobalPresence,
     /// Any other name: messages on the path `ably/{name}`.
     Other(Path),
@@ -45,7 +45,7 @@ impl Channel {
             Destination::Room(room) => Some(format!("{PROJECT_PREFIX}{room}")),
             Destination::Path(path) => {
                 let name = unescape(path.strip_domain(DOMAIN)?)?;
-                // Paths that no channel name leads to, such as `ably/a/b`, have no channel.
+                // Paths that are not the path of a channel name, such as `ably/a/b`, have no channel.
                 (Self::parse(&name).ok()?.destination() == *destination).then_some(name)
             }
         }
@@ -96,8 +96,8 @@ fn path_text(name: &str) -> String {
     text
 }
 
-/// Beginnings of the paths of all channels whose names begin with a namespace, which ends with `:`. Rooms are among
-/// them if the namespace contains channels of projects.
+/// Prefixes of the paths of all channels in a namespace, which ends with `:`. They include the prefix of rooms if the
+/// namespace contains project channels.
 pub(super) fn prefixes(namespace: &str) -> Vec<String> {
     let mut prefixes = vec![path_text(namespace)];
     if let Some(rest) = namespace.strip_prefix(PROJECT_PREFIX) {

@@ -8,7 +8,7 @@ use super::presence::PresenceAction;
 use parlor_model::{Occupant, OccupantChange, OccupantSource, Path, Payload, PresentUser};
 use std::borrow::Cow;
 
-/// Returns what the hub keeps of a presence message: data, encoding and extras, as Ably writes them in JSON.
+/// Returns the part of a presence message that the hub keeps: data, encoding and extras in Ably's JSON form.
 pub fn stored(message: &PresenceMessage<'_>) -> Option<Payload> {
     if message.data.is_none() && message.encoding.is_none() && message.extras.is_none() {
         return None;
@@ -46,7 +46,7 @@ pub fn message<'a>(occupant: &'a Occupant, action: PresenceAction, channel: &Cha
     }
 }
 
-/// Data of a user who is present through another protocol, or of agents whose owner is not.
+/// Data of a derived member: a user who is online through another protocol, or only the user's agents.
 fn derived(user: &PresentUser, channel: &Channel) -> PresenceMessage<'static> {
     let only_agent = user.agents.first().filter(|_| !user.online);
     let username = only_agent.map_or(&user.username, |agent| &agent.name).to_string();

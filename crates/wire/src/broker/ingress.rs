@@ -366,8 +366,8 @@ fn relay(form: form::Relay<'_>) -> Result<Relay, Box<str>> {
     })
 }
 
-/// Returns the source that a program names. A message of a channel is read back from its payload, so no program may
-/// name the source of channels.
+/// Returns the source that a program names. The Ably adapter decodes the payload of messages with the source of
+/// channels, so no program may name that source.
 fn given_source(given: Option<&str>, default: &str) -> Result<Box<str>, Box<str>> {
     match given {
         Some(words::CHANNEL_SOURCE) => Err("source \"ably\" is reserved".into()),

@@ -13,9 +13,9 @@ use parlor_model::command::CreateSigningKey;
 use parlor_model::{ApiKey, EntityKind, Field, Refusal, Scope, SiteRole, UserId};
 use std::sync::Arc;
 
-/// Maximum number of such keys of one owner.
+/// Maximum number of keys with a grant of one owner.
 const MAX_KEYS: usize = 100;
-/// Maximum size of the notation of a grant.
+/// Maximum bytes of the text of a grant (`KeyGrant::notation`).
 const MAX_NOTATION_BYTES: usize = 16 * 1024;
 /// Maximum number of entries of a grant.
 const MAX_ENTRIES: usize = 500;
@@ -39,8 +39,8 @@ impl Command for CreateSigningKey {
         field_errors.into_result()
     }
 
-    /// Site admins create such keys for themselves, the operator for a site admin: their places may be outside of
-    /// rooms. Keys cannot create keys.
+    /// Allowed for site admins, for themselves, and for the operator, for a site admin: a grant may cover places
+    /// outside rooms, which only site admins may use. API keys cannot create keys.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let owner = if caller.is_operator() {
             let owner = match &self.owner {

@@ -1,6 +1,6 @@
 //! Publishes messages on a path outside rooms.
 //!
-//! A program publishes for the subscribers of the path, so a message without subscribed mailboxes is no dead letter.
+//! Live subscribers of the path receive each message, so a message without subscribed mailboxes is no dead letter.
 
 use super::reach::may_receive_from_source;
 use crate::Limits;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// Maximum number of messages of one command.
 const MAX_MESSAGES: usize = 1000;
-/// Maximum bytes of a name, which clients choose freely.
+/// Maximum bytes of the name of a message or publisher.
 const MAX_NAME_BYTES: usize = 1000;
 
 #[cfg_attr(test, derive(Clone))]
@@ -66,7 +66,7 @@ impl Command for Publish {
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Published, Refusal> {
         let Facts { mailboxes, idempotency } = facts;
         if let Some(first) = IdempotencyCheck::first_receipt(Some(&idempotency), effects)? {
-            // One transaction has published all of them, one event each.
+            // One transaction stores all messages, with one event each.
             let messages = (0..self.messages.len()).map(|index| {
                 let seq = Seq(first.position.seq.0 + index as u64);
                 (id_of(&first.id, index), effects.position(seq))
@@ -93,7 +93,7 @@ impl Command for Publish {
                 ..new
             };
             let deliveries = deliveries(&message, &mailboxes, &[]);
-            // The key of the first message stands for all of them.
+            // The idempotency key is stored with the first message only.
             let key = Some(&idempotency).filter(|_| published.is_empty());
             let posted = put_message(Arc::new(message), deliveries, key, effects);
             published.push((posted.id, posted.position));
@@ -102,13 +102,13 @@ impl Command for Publish {
     }
 }
 
-/// Id of a message of one command. Those of the later ones follow from the first, which is stored with the
-/// idempotency key, so that the receipt of a retry needs no other row.
+/// Id of the message at `index` of a command. It is derived from the first id, which is stored with the idempotency
+/// key, so that the receipt of a retry needs no other row.
 fn id_of(first: &MessageId, index: usize) -> MessageId {
     if index == 0 { first.clone() } else { MessageId::stored(format!("{first}-{index}")) }
 }
 
-/// Callers choose the source and the ids, so the key belongs to the account. Programs may use an id once on each path.
+/// Idempotency key of a publication: callers choose the ids, so an id is unique for each account and path.
 fn idempotency_key(publish: &Publish, account: &UserId) -> IdempotencyKey {
     let first = publish.messages.first().map_or("", |message| &*message.external_id);
     let key = hex(&digest(&["publish", &publish.source, publish.path.as_str(), first])).into();

@@ -32,7 +32,7 @@ pub struct Facts {
     author: Option<Arc<Agent>>,
     recipients: Recipients,
     answered: Option<Answered>,
-    /// Chain of the answered message.
+    /// Chain of agents of the answered message.
     chain: Chain,
     /// The idempotency key of the message in its source with its first use, if any.
     idempotency: Option<IdempotencyCheck>,
@@ -46,7 +46,7 @@ struct Answered {
 }
 
 impl Answered {
-    /// The stored lineage of the message; `None` if it has none or its sender posted it without a run.
+    /// The stored lineage of the message; `None` if it was posted without a run.
     fn lineage(&self) -> Option<&Lineage> {
         match &self.message.relayed {
             Some(relayed) => relayed.lineage.as_ref(),

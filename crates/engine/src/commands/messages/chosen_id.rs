@@ -9,7 +9,7 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
-/// Use of an id that a client chose, before its post is decided.
+/// Existing use of an id that a client chose for a post.
 #[derive(Debug, Clone)]
 pub enum ChosenId {
     Unused,
@@ -18,7 +18,7 @@ pub enum ChosenId {
     Used(Box<FirstUse>),
 }
 
-/// The message that has the id.
+/// The stored message with the id.
 #[derive(Debug, Clone)]
 pub struct FirstUse {
     pub message: Arc<Message>,
@@ -42,7 +42,7 @@ impl ChosenId {
         Ok(Self::Used(Box::new(FirstUse { message, text, deliveries })))
     }
 
-    /// The first receipt if the post repeats the stored message; `None` if the id is free.
+    /// Returns the first receipt if the post repeats the stored message; `None` if the id is free.
     pub fn first_receipt(
         self,
         post: &Post,

@@ -1,4 +1,4 @@
-//! The chain of agents that a message of an agent belongs to: its names, and the claims of clients about it.
+//! The chain of agents that a message of an agent belongs to: names of its agents, and agents that a client claims.
 
 use crate::Fault;
 use crate::read_view::WriterView;
@@ -34,7 +34,7 @@ impl Chain {
         Ok(Self { names, claimed })
     }
 
-    /// The lineage with the claims of a client, which can only make it longer.
+    /// Adds the claims of a client to a lineage. Claims can only make a lineage longer.
     pub fn with_claims(&self, lineage: Lineage, claimed_depth: u32) -> Lineage {
         lineage.including(&self.claimed).at_least(claimed_depth)
     }

@@ -173,15 +173,15 @@ impl Candidate {
     }
 }
 
-/// Number of an agent's latest runs that are searched for the last one in a room.
+/// Number of an agent's latest runs that are searched for its last run in a room.
 pub const LATEST_RUNS_SEARCHED: usize = 50;
 
 /// Chain of agents that a message of an agent continues although it names no run.
 pub enum StandingChain {
     /// The agent has an open run in the room.
     Open(Lineage),
-    /// The newest run of the agent in the room was refused within `pair_window` although another agent asked for it,
-    /// for example because the chain is too long. Its client would answer without the run.
+    /// The newest run of the agent in the room, requested by another agent, was refused within `pair_window`, for
+    /// example because the chain is too long. The client of the agent may answer although it has no run.
     Refused,
     None,
 }

@@ -1,8 +1,8 @@
 //! Publication of changes of presence sets, and the derived members that follow from them.
 //!
 //! A user who has entered a place through a client has no derived member there, and agents that a client's member
-//! announces itself are not derived. In the place of all users, each viewer receives only users with a shared room,
-//! and only the shared rooms.
+//! announces are not derived. In the place of all users, each viewer receives only users with a shared room, with only
+//! the shared rooms.
 
 use super::Occupants;
 use super::directory::UserFacts;
@@ -119,7 +119,8 @@ impl Fanout {
         }
     }
 
-    /// Publishes the members of the place of all users that a viewer can see since its rooms changed, or no longer.
+    /// Publishes to a viewer whose rooms have changed the members of the place of all users that appear, change or
+    /// disappear for this viewer.
     fn derive_for_viewer(&self, state: &mut FanoutState, viewer: &UserId, rooms_before: &BTreeSet<RoomId>) {
         let Some(place) = state.occupants.users_place.clone() else { return };
         let rooms = state.occupants.rooms_of(viewer);
@@ -168,8 +169,8 @@ impl Fanout {
         }
     }
 
-    /// Queues a change for the subscribers of a place, or for those of one user. It is never dropped: a subscriber that
-    /// is too slow is disconnected, because its set would differ from then on.
+    /// Queues a change for the subscribers of a place, or only for those of one user. The outbox never drops a change:
+    /// a subscriber that is too slow is disconnected, because its set would be wrong without the change.
     fn send_occupant(
         &self,
         state: &mut FanoutState,
@@ -193,7 +194,7 @@ impl Fanout {
         });
     }
 
-    /// A connection began: its user may have derived members.
+    /// Derives the members of the user of a new connection.
     pub(in crate::feed) fn occupants_connected(&self, state: &mut FanoutState, subscriber: &Subscriber) {
         let user = &subscriber.user;
         if subscriber.derives_members() {
@@ -243,7 +244,7 @@ impl FanoutState {
         Some(PresentUser { user: user.clone(), username: facts.username.clone(), online, rooms, agents })
     }
 
-    /// Whether a connection makes its user a derived member, or did until less than a grace period ago.
+    /// Whether the user is a derived member by an open connection, or by one that ended less than a grace period ago.
     pub(in crate::feed) fn derives_members(&self, user: &UserId) -> bool {
         let ids = self.by_user.get(user).map(Vec::as_slice).unwrap_or_default();
         ids.iter().any(|id| self.subscribers.get(id).is_some_and(Subscriber::derives_members))
@@ -289,7 +290,7 @@ impl FanoutState {
 }
 
 impl Occupants {
-    /// The derived member of the place of all users, as far as the viewer may know of it.
+    /// The derived member of the place of all users with only the rooms that it shares with the viewer.
     pub(super) fn seen_by(&self, occupant: &Arc<Occupant>, viewer: &UserId) -> Option<Arc<Occupant>> {
         if present(occupant).is_some_and(|user| user.user == *viewer) {
             return Some(occupant.clone());

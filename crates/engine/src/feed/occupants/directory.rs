@@ -1,4 +1,4 @@
-//! Facts about the users from whom members are derived: those who are online, and the owners of agents that are.
+//! Facts about the users from whom members are derived: users who are online, and owners of agents that are online.
 //!
 //! Read from the store while any place has subscribers to its presence set, and kept up to date by the committed
 //! events. Read facts are discarded if a relevant event was published since the read began.
@@ -16,13 +16,13 @@ pub struct Directory {
     unread: HashSet<UserId>,
     /// Users whose facts are being read.
     reading: HashSet<UserId>,
-    /// Increases with each change that facts read before may lack.
+    /// Increases with each change that a read in progress may have missed.
     revision: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum State {
-    /// No place has subscribers: nothing is kept.
+    /// No place has subscribers, so the directory is empty.
     #[default]
     Unused,
     /// Facts about all users who are online are being read.
@@ -71,8 +71,8 @@ impl Directory {
         self.users.keys()
     }
 
-    /// Requests a read of the facts about all users who are online, unless they are kept. Returns whether a read is
-    /// necessary.
+    /// Requests a read of the facts about all users who are online, unless the directory has them already. Returns
+    /// whether a read is necessary.
     pub fn begin_use(&mut self) -> bool {
         let was_unused = !self.is_used();
         if was_unused {
@@ -136,7 +136,7 @@ impl Directory {
         before.rooms
     }
 
-    /// Facts about the owner of an agent, without the agent, which went offline.
+    /// Returns the facts about the owner of an agent without that agent, which has gone offline.
     pub fn without_agent(&mut self, agent: &AgentId) -> Option<(UserId, UserFacts)> {
         self.revision += 1;
         let (owner, mut facts) = self.of_agent(agent)?;

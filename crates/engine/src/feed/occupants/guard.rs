@@ -66,8 +66,8 @@ impl Hub {
 }
 
 impl PresenceGuard {
-    /// Enters a place, or updates the member if it is already there. A state that is older than the current one is
-    /// ignored.
+    /// Enters a place, or updates the member if it has entered already. Ignores a state that is older than the current
+    /// one.
     pub async fn enter(&self, place: &Path, update: OccupantUpdate) -> Result<(), Refusal> {
         let user = self.caller.user().ok_or(Refusal::NotSignedIn)?;
         loop {
@@ -86,7 +86,8 @@ impl PresenceGuard {
         }
     }
 
-    /// Leaves a place. Ignored if the member is not there, or if the departure is older than the member.
+    /// Leaves a place. Has no effect if the client is not a member, or if the departure is older than the member's
+    /// state.
     pub fn leave(&self, place: &Path, update: OccupantUpdate) {
         self.change(|sets, hold, now| sets.leave(hold, place, update, now).into_iter().collect());
     }
@@ -96,8 +97,8 @@ impl PresenceGuard {
         self.change(|sets, hold, now| sets.leave_place(hold, place, now));
     }
 
-    /// Replaces the caller, whose credential may have other rights. Members leave the places that it may no longer
-    /// be present in.
+    /// Replaces the caller, whose credential may have other rights. Members leave the places that the new credential
+    /// does not permit.
     pub async fn set_caller(&mut self, caller: &Caller) -> Result<(), Refusal> {
         if caller.user() != self.caller.user() {
             return Err(Refusal::Forbidden);
@@ -118,7 +119,7 @@ impl PresenceGuard {
         Ok(())
     }
 
-    /// Ends the presence at once: the connection was closed by its client.
+    /// Removes all members at once, without a grace period: the client has closed the connection.
     pub fn close(self) {
         self.change(|sets, hold, now| sets.close(hold, now));
     }
@@ -140,7 +141,8 @@ impl Drop for PresenceGuard {
 }
 
 impl Fanout {
-    /// Enters a place. Returns whether the user has come online by it, or `None` if the reservation is no longer valid.
+    /// Enters a place. Returns whether the user came online by entering, or `None` if the reservation is no longer
+    /// valid.
     pub(super) fn enter(
         &self,
         reservation: &Reservation,

@@ -14,13 +14,13 @@ const MAX_PER_PLACE: usize = 1000;
 /// A query for the changes of a place that clients made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OccupantHistory {
-    /// Oldest first; otherwise newest first.
+    /// Whether the oldest records come first; otherwise the newest.
     pub forwards: bool,
-    /// Inclusive.
+    /// Earliest time, inclusive.
     pub start: Option<Time>,
-    /// Inclusive.
+    /// Latest time, inclusive.
     pub end: Option<Time>,
-    /// Exclusive: the page begins after the record with this number, in its direction.
+    /// Number of the last record of the previous page; this page begins after it, in its direction.
     pub cursor: Option<u64>,
     pub limit: usize,
 }
@@ -28,7 +28,7 @@ pub struct OccupantHistory {
 /// A change of a presence set.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OccupantRecord {
-    /// Increases with each record of all places.
+    /// Number of the record; it increases with each record of any place.
     pub number: u64,
     pub change: OccupantChange,
     pub occupant: Arc<Occupant>,

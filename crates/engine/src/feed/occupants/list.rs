@@ -25,7 +25,8 @@ impl Fanout {
         self.state.lock().occupants.derives_in(place)
     }
 
-    /// Sends the presence set of a place to a subscriber that has just opened it, and receives each later change.
+    /// Sends the presence set of a place to a subscriber that has just opened it. The subscriber receives each later
+    /// change.
     pub(in crate::feed) fn send_occupants(
         &self,
         state: &mut FanoutState,
@@ -54,7 +55,7 @@ impl Fanout {
         }
     }
 
-    /// The members of a place as one user may see them, whose rooms these are.
+    /// Returns the members of a place that a user with these rooms may see.
     pub(super) fn occupants_for(
         &self,
         place: &Path,
@@ -96,7 +97,7 @@ impl Fanout {
 }
 
 impl FanoutState {
-    /// Keeps the derived members of a place from now on.
+    /// Starts to maintain the derived members of a place.
     fn track(&mut self, place: &Path, now: Time) {
         if self.occupants.derives_in(place) && !self.occupants.derived.contains_key(place) {
             let members = self.derived_members(place, now);

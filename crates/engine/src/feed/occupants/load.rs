@@ -12,8 +12,8 @@ use tokio::time::{Instant, MissedTickBehavior};
 
 /// Interval at which facts and places that are no longer needed are dropped.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(60);
-/// Maximum number of reads that are discarded because a relevant event was published in the meantime. Then the facts
-/// are installed and read once more.
+/// Maximum number of reads that are discarded because a relevant event was published during the read. The facts of the
+/// next read are installed, and read again later.
 const MAX_DISCARDED: usize = 8;
 
 /// Reads facts when users or agents come online, and removes members whose grace period has ended.
@@ -108,7 +108,7 @@ impl Fanout {
         is_current
     }
 
-    /// An agent of this user has come online.
+    /// Updates the derived members of a user with an agent that has come online.
     pub(crate) fn agent_came_online(&self, owner: &UserId) {
         if self.state.lock().occupants.directory.request(owner) {
             self.occupants_changed.notify_one();

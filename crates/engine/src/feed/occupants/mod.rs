@@ -43,10 +43,10 @@ use std::sync::Arc;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OccupantUpdate {
     pub client: Box<str>,
-    /// Id of the state, and its number if the id begins with the name of the connection.
+    /// Id of the state. If it begins with the name of the connection, `order` is its number.
     pub id: Box<str>,
     pub order: Option<(u64, u64)>,
-    /// JSON that only the client's protocol reads. A departure without data carries the last data.
+    /// JSON that only the client's protocol reads. If a departure has no data, subscribers receive the last data.
     pub data: Option<Payload>,
     /// Agents of the user that the member itself announces: the hub derives no member from them in this place.
     pub agents: Vec<AgentId>,
@@ -56,7 +56,7 @@ pub struct OccupantUpdate {
 pub struct OccupantList {
     pub place: Path,
     pub occupants: Vec<Arc<Occupant>>,
-    /// Differs between two lists of one subscriber unless the set is the same.
+    /// Two lists of one subscriber with the same stamp contain the same set.
     pub stamp: SignalStamp,
 }
 
@@ -72,14 +72,14 @@ pub struct Occupants {
     derived: HashMap<Path, BTreeMap<UserId, Arc<Occupant>>>,
     /// Place in which every user who is online is a derived member.
     pub(super) users_place: Option<Path>,
-    /// Users whose last connection that derives members has ended less than a grace period ago.
+    /// Users whose last connection with derived members ended less than a grace period ago.
     departures: Departures,
     /// Departures of ended credentials that are not published yet.
     ended: Vec<Changed>,
-    /// Whether a grace period has begun that the loop does not know of.
+    /// Whether the loop must wake up because a grace period has begun or facts are needed.
     wakes: bool,
     clock: Arc<dyn Clock>,
-    /// Items of sets that did not change since a subscriber received them.
+    /// Items of sets that have not changed since they were sent, by place; subscribers share them.
     lists: HashMap<Path, Arc<SharedOccupants>>,
 }
 
@@ -109,7 +109,7 @@ impl Occupants {
         self.sets.principals()
     }
 
-    /// The last connection of a user that derives members has ended.
+    /// Begins the grace period of a user whose last connection with derived members has ended.
     pub fn departed(&mut self, user: &UserId) {
         if self.directory.is_used() {
             self.departures.add(user.clone());

@@ -12,7 +12,7 @@ use std::collections::HashSet;
 pub struct Occupancy {
     /// Connections with an open feed of the place.
     pub connections: u64,
-    /// Those of them that receive its messages, and those that receive its presence set.
+    /// Connections that receive its messages, and connections that receive its presence set.
     pub subscribers: u64,
     pub presence_subscribers: u64,
     /// Members that have entered, without those that the hub derives, and the number of their connections.

@@ -16,7 +16,7 @@ pub struct PresenceSets {
     places: HashMap<Path, BTreeMap<MemberKey, Member>>,
     connections: HashMap<Box<str>, Holder>,
     of_user: HashMap<UserId, HashMap<Path, BTreeSet<MemberKey>>>,
-    /// Lost connections in the order of their deadlines. An entry of an older holder is ignored.
+    /// Lost connections in the order of their deadlines. Entries with an outdated [`Hold`] are ignored.
     lost: VecDeque<(Instant, Hold)>,
     members: usize,
     bytes: usize,
@@ -40,7 +40,7 @@ struct Member {
     access: Access,
 }
 
-/// Right by which a member is in a place.
+/// Permission by which a member is in a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
     /// Membership of the room.
@@ -106,7 +106,7 @@ impl PresenceSets {
         }
     }
 
-    /// Claims a connection's members, which another holder may have lost. Members of another user are refused.
+    /// Claims the members of a connection for a new guard. Refuses members of another user.
     pub fn hold(&mut self, connection: &str, user: &UserId, principal: &Principal) -> Result<Hold, Refusal> {
         self.last_hold += 1;
         let hold = self.last_hold;
@@ -180,8 +180,8 @@ impl PresenceSets {
         Ok(Some(Changed { place: place.clone(), user, change, occupant }))
     }
 
-    /// Leaves a place. Returns `None` if the member is not there, if the departure is older than the member, or if
-    /// another guard has claimed the connection.
+    /// Leaves a place. Returns `None` if the client is not a member, if the departure is older than the member's state,
+    /// or if another guard has claimed the connection.
     pub fn leave(&mut self, hold: &Hold, place: &Path, update: OccupantUpdate, now: Time) -> Option<Changed> {
         self.held(hold)?;
         let key = MemberKey { connection: hold.connection.clone(), client: update.client };
@@ -273,7 +273,7 @@ impl PresenceSets {
         self.connections.values().map(|holder| &holder.principal)
     }
 
-    /// Removes the members of a user from one place, because the user lost the right to be there.
+    /// Removes the members of a user from a place for which the user has lost the right.
     pub fn remove_user(&mut self, place: &Path, user: &UserId, now: Time) -> Vec<Changed> {
         self.remove_where(user, |of, _| of == place, now)
     }
@@ -352,7 +352,8 @@ impl PresenceSets {
         changed
     }
 
-    /// Removes members for a reason of the hub. The id of such a departure does not begin with the connection's name.
+    /// Removes members without a request of their client. The id of such a departure does not begin with the
+    /// connection's name.
     fn depart(&mut self, connection: &str, members: Vec<(Path, Box<str>)>, now: Time) -> Vec<Changed> {
         let Some(user) = self.connections.get(connection).map(|holder| holder.user.clone()) else {
             return Vec::new();
@@ -362,7 +363,7 @@ impl PresenceSets {
             let key = MemberKey { connection: connection.into(), client };
             let Some(last) = self.remove(&place, &key) else { continue };
             let id = hub_id(self.next_number(now));
-            // Not before the last state: the clock may have been set back.
+            // At least the time of the last state, because the clock may have been set back.
             let (at, order) = (now.max(last.at), None);
             let occupant = Arc::new(Occupant { id, at, order, ..Occupant::clone(&last) });
             changed.push(Changed { place, user: user.clone(), change: OccupantChange::Left, occupant });

@@ -12,7 +12,7 @@ impl Query for FindSigningKey {
     type Facts = ();
     type Answer = Option<SigningKey>;
 
-    /// Allowed for the authentication code only.
+    /// Allowed only for the authentication code of the hub.
     fn permit(&self, caller: &CallerContext, _view: &mut ReadView<'_>) -> Result<(), PermitError> {
         Ok(caller.authenticator()?)
     }

@@ -13,7 +13,7 @@ impl Query for MayListOccupants {
     type Facts = ();
     type Answer = ();
 
-    /// Allowed for those who may follow the room or path.
+    /// Allowed for callers that may follow the room or path.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
         at_place(caller, Operation::Subscribe, &self.place, view).map(drop)
     }

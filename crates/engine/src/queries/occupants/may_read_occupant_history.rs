@@ -13,7 +13,7 @@ impl Query for MayReadOccupantHistory {
     type Facts = ();
     type Answer = ();
 
-    /// Allowed for those who may read the history of the room or path.
+    /// Allowed for callers that may read the history of the room or path.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
         at_place(caller, Operation::History, &self.place, view).map(drop)
     }

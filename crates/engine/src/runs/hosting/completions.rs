@@ -16,7 +16,7 @@ pub struct RunCompletion {
     pub chunks: Vec<Chunk>,
     pub target: Option<Box<str>>,
     pub claimed_depth: u32,
-    /// Names of agents in the chain according to the gateway.
+    /// Names of agents that the gateway claims to be in the chain.
     pub claimed_chain: Vec<Box<str>>,
     /// Connection that published the reply.
     pub origin: Option<Box<Origin>>,

@@ -18,7 +18,7 @@ pub struct ReplyRef<'a> {
 }
 
 impl Hosting {
-    /// Returns what the hub would do with the output of a reply, as of the newest committed event.
+    /// Returns how the hub would use the output of a reply, as of the newest committed event.
     pub async fn reply_slot(&self, reply_ref: ReplyRef<'_>) -> Result<ReplySlot, Refusal> {
         self.wait_until_caught_up().await?;
         let ReplyRef { connection, agent, room, reply, .. } = reply_ref;
@@ -45,7 +45,7 @@ impl Hosting {
         Ok(self.bind_or_open_run(reply_ref, false).await?.map(|(run, _)| run))
     }
 
-    /// As [`Self::bind_reply`], and publishes that the reply has started. `origin` is the connection of the agent, if
+    /// Binds a reply as [`Self::bind_reply`] does, and publishes its start. `origin` is the connection of the agent, if
     /// it also subscribes to the room.
     pub async fn begin_reply(
         &self,

@@ -137,8 +137,8 @@ impl Hosting {
 }
 
 impl Hosting {
-    /// Asks the agents of this name in a room, or all of its agents, to end. Allowed for admins of the room, and for
-    /// the owner of every agent with the name.
+    /// Requests the agents with this name in a room, or all agents of the room, to end. Allowed for admins of the room,
+    /// and for the owner of every agent with the name.
     pub async fn dismiss_agents(
         &self,
         caller: &Caller,

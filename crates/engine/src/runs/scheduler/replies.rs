@@ -16,7 +16,7 @@ pub enum ReplyBinding {
     Unbound,
 }
 
-/// Use of the output of a reply, before the reply is bound.
+/// How the hub uses the output of a reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplySlot {
     /// An active run streams this reply.
@@ -29,7 +29,8 @@ pub enum ReplySlot {
     Ended,
     /// The agent has no run in the room.
     Vacant,
-    /// The agent's last run in the room was refused to another agent, whose message the client would answer.
+    /// The hub refused the agent's last run in the room, which a message of another agent had requested. The output
+    /// would answer that message.
     Refused,
 }
 

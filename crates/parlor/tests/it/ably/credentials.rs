@@ -1,4 +1,4 @@
-//! Keys, token requests, JWTs and revocations over HTTP, and what a key or token of Ably cannot be used for.
+//! Keys, token requests, JWTs and revocations over HTTP, and the rejection of Ably credentials by other protocols.
 
 use super::{key, token, with_key};
 use crate::scene::Scene;

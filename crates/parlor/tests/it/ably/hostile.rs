@@ -239,7 +239,7 @@ async fn many_channels_and_members_of_one_connection_are_bounded() {
             break;
         }
     }
-    // The hub attaches them, or refuses some of them; it closes the connection at worst.
+    // The hub attaches the channels, refuses some of them, or closes the connection.
     let _ = client.flush().await;
     let _ = client.so_far().await;
     witness.is_served(&scene).await;

@@ -396,7 +396,7 @@ async fn agents_that_may_receive_the_source_get_copies_and_others_do_not() {
     assert_eq!((&pushed["from"], &pushed["source"]), (&json!("ably"), &json!("ably")));
     assert_eq!(pushed["payload"]["data"], "x");
     assert!(brokers[1].receive("ben-1").await.unwrap().is_empty());
-    // Nobody subscribes to this path: the message is no dead letter.
+    // A message on a path without subscribers is no dead letter.
     let mut admin = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     let letters = admin.ok(json!({ "type": "msg.unmatched" })).await.unwrap();
     assert_eq!(letters["messages"], json!([]));

@@ -1,4 +1,4 @@
-//! Rooms and channels that a client may not see or use, and secrets that may not be in a log.
+//! Rooms and channels without permission, forged senders, and secrets in logs.
 
 use parlor_testkit::ably::{Ably, json as json_message, object_of, text_of};
 use parlor_wire::ably::frames::{Action, Format, Frame};
@@ -88,7 +88,7 @@ async fn forged_senders_are_refused_or_replaced() {
     let serial = ably.publish(&channel, vec![other_client]).await.unwrap();
     assert_eq!(ably.refused(serial).await.unwrap().code, 40012);
 
-    // A claimed depth and chain of a person's message are not taken over.
+    // The hub ignores the depth and chain that a person's message claims.
     let mut deep = chat(&ann, "bob", &room, "own", "f5");
     deep["responseDepth"] = json!(2);
     deep["respondingChain"] = json!(["somebody"]);

@@ -1,6 +1,6 @@
-//! The agents of a connection: registers them, takes them online, and passes their output to their runs.
+//! The agents of a connection: registers them, brings them online, and passes their output to their runs.
 //!
-//! A task of its own handles the agents, so that a connection does not wait for the store.
+//! A separate task handles the agents, so that a connection does not wait for the store.
 
 use super::ConnectionFacts;
 use super::conversation::Conversations;
@@ -27,14 +27,14 @@ use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// Maximum number of requests and of commands that wait for the task. A connection that exceeds it is refused or
-/// disconnected.
+/// Maximum number of queued requests, and of queued commands of the engine. The hub refuses further requests, and
+/// disconnects a connection with too many commands.
 const MAX_WAITING: usize = 512;
 /// Maximum number of agents of one member.
 const MAX_AGENTS: usize = 50;
-/// Interval at which output that waits for a queued run is looked at again: no command reports a cancelled run.
+/// Interval at which the task checks output that waits for a queued run, because no command reports a cancelled run.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Kind of the agents, which clients of other protocols see.
+/// Kind of the agents, shown by clients of other protocols.
 const KIND: &str = "jaibber";
 /// Maximum length of the description of an agent.
 const MAX_DESCRIPTION_CHARS: usize = 2000;
@@ -56,7 +56,7 @@ pub enum AgentFrame {
         reason: Arc<str>,
         origin: Box<Origin>,
     },
-    /// The client did not begin a reply in time.
+    /// The client did not begin a reply before the timeout.
     Unanswered,
 }
 
@@ -416,7 +416,8 @@ impl AgentTask {
     }
 }
 
-/// Id of a user's agent with this name, which is the same whenever the agent is created.
+/// Id of a user's agent with this name. It is derived from user and name, so that an agent that is created again has
+/// the same id.
 fn agent_id(user: &UserId, name: &str) -> Result<AgentId, Refusal> {
     let readable: String = name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
     let readable = if readable.is_empty() { "agent" } else { &readable };
@@ -424,7 +425,7 @@ fn agent_id(user: &UserId, name: &str) -> Result<AgentId, Refusal> {
     AgentId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Agent))
 }
 
-/// Id of the gateway of a user's agent on a machine: a connection that replaces a lost one has the same.
+/// Id of the gateway of a user's agent on a machine. A connection that replaces a lost connection has the same id.
 fn gateway_id(user: &UserId, agent: &str, machine: &str) -> Result<GatewayId, Refusal> {
     let id = format!("{KIND}-{}", short_digest(&[user.as_str(), &agent.to_lowercase(), machine]));
     GatewayId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Gateway))

@@ -1,4 +1,4 @@
-//! Replies of the agents of a connection, by agent and room: which reply is being streamed, and which wait.
+//! Replies of the agents of a connection, by agent and room: the streaming reply, and the waiting replies.
 //!
 //! A client receives the message that starts a run before the run is started, and it may begin a second reply before
 //! the first one has ended. Output that has no run yet is kept until its run starts; output of a reply that was
@@ -25,7 +25,7 @@ const ENDED_REPLIES: usize = 64;
 #[derive(Default)]
 pub struct Conversations {
     by_room: HashMap<(AgentId, RoomId), Conversation>,
-    /// Id of the connection, which the frames of its replies name.
+    /// Id of the connection, for the frames of its replies.
     pub connection_name: Box<str>,
 }
 
@@ -35,7 +35,7 @@ struct Conversation {
     current: Option<Current>,
     waiting: VecDeque<Waiting>,
     ended: VecDeque<MessageId>,
-    /// Run that was started and has no reply, with the time at which it is given up.
+    /// Started run without a reply, and the time at which it fails.
     unanswered: Option<(RunId, Instant)>,
     /// Whether a user has stopped the agent before its client began the reply: the next reply is dropped.
     is_stopped: bool,
@@ -45,7 +45,7 @@ struct Conversation {
 struct Current {
     reply: MessageId,
     run: Option<RunId>,
-    /// Receivers of the results of a complete reply, until the end of the run is stored.
+    /// Senders of the result of a complete reply, which is known when the end of the run is stored.
     ending: Vec<oneshot::Sender<OutputResult>>,
     is_ending: bool,
 }
@@ -54,7 +54,7 @@ struct Current {
 struct Waiting {
     reply: MessageId,
     frames: Vec<AgentFrame>,
-    /// Receiver of the result of the complete reply, and the end of its wait.
+    /// Sender of the result of the complete reply, and the time at which the client is answered without it.
     done: Option<(oneshot::Sender<OutputResult>, Instant)>,
     /// Whether the agent had a queued run in the room. If it has none any more, that run was cancelled.
     has_queued_run: bool,
@@ -149,7 +149,7 @@ impl Conversations {
     }
 }
 
-/// Result of output for a reply that has ended: a complete reply that is published again has been stored.
+/// Result of output for a reply that has ended. A repeated complete reply has the position of the stored message.
 async fn repeated(hosting: &Hosting, agent: &AgentId, reply: &MessageId, frame: &AgentFrame) -> OutputResult {
     match frame {
         AgentFrame::Complete { text, .. } => match replies::stored(hosting, agent, reply, text).await {
@@ -163,7 +163,7 @@ async fn repeated(hosting: &Hosting, agent: &AgentId, reply: &MessageId, frame: 
     }
 }
 
-/// An agent in a room, behind its connection.
+/// An agent in a room, with its connection.
 struct Context<'a> {
     hosting: &'a Hosting,
     connection: GatewayConnectionId,
@@ -193,7 +193,7 @@ impl Conversation {
     async fn apply(&mut self, context: &Context<'_>, frame: AgentFrame, done: oneshot::Sender<OutputResult>) {
         let Some(current) = &mut self.current else { return };
         if current.is_ending {
-            // The complete reply is on its way to the store.
+            // The complete reply is being stored.
             match frame {
                 AgentFrame::Complete { .. } => current.ending.push(done),
                 _ => drop(done.send(Ok(None))),
@@ -240,7 +240,7 @@ impl Conversation {
             let _ = done.send(Err(Refusal::AtCapacity));
             return;
         }
-        // Acknowledgements are in order: if the client had to wait for long, it could not complete other replies.
+        // Acknowledgements are sent in order, so a long wait would delay those of the client's other replies.
         let mut kept = None;
         match frame {
             AgentFrame::Complete { .. } if self.current.is_none() => {
@@ -314,18 +314,18 @@ impl Conversation {
         self.remember(waiting.reply);
     }
 
-    /// Ends a run that the client does not answer: it has rules of its own for the messages that it answers.
+    /// Ends a run that the client has not answered in time. The client may ignore a message by its own rules.
     async fn give_up(&mut self, context: &Context<'_>) {
         let due = self.unanswered.take_if(|(_, until)| *until <= Instant::now());
         let (Some((run, _)), None) = (due, &self.current) else { return };
         let Ok(reply) = MessageId::parse(run.as_str()) else { return };
         let frame = AgentFrame::Unanswered;
         let reply_ref = ReplyRef { run: Some(&run), ..context.reply_ref(&reply) };
-        // If the run has ended meanwhile, nothing happens.
+        // Fails without effect if the run has already ended.
         let _ = replies::apply(context.hosting, reply_ref, context.name, Some(&run), frame).await;
     }
 
-    /// Answers clients that have waited long enough for the start of a run.
+    /// Answers clients that have waited for the start of a run longer than [`MAX_WAIT`].
     fn release(&mut self) {
         let now = Instant::now();
         for waiting in &mut self.waiting {

@@ -31,7 +31,7 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch, names: &Names, format: Fo
     }
 }
 
-/// Whether the event of the task is that of its creation: only later changes have a later time.
+/// Whether the event is the creation of the task: the time of the last change is then that of the creation.
 fn is_new(task: &Task) -> bool {
     task.updated_at == task.created_at
 }

@@ -7,14 +7,14 @@ use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Refusal, RunId, RunOutc
 /// Effect of output on the run of its reply.
 pub enum Applied {
     Streaming(RunId),
-    /// The reply is complete, and its end is on the way to the store.
+    /// The reply is complete; the hub is storing the end of the run.
     Ending(RunId),
     /// The run has ended, or the reply is already stored.
     Over(OutputResult),
 }
 
-/// Applies output. `run` is the run that the reply is bound to; without one it is bound, or an unprompted run is
-/// started.
+/// Applies output. `run` is the run of the reply; with `None` the reply is bound to the active run, or to a new
+/// unprompted run.
 pub async fn apply(
     hosting: &Hosting,
     reply_ref: ReplyRef<'_>,
@@ -70,7 +70,7 @@ pub async fn apply(
     Ok(Applied::Ending(run))
 }
 
-/// Binds a reply to its run. A complete reply that was not announced is not announced any more.
+/// Binds a reply to its run. A reply that is complete at once has no start signal.
 async fn bind(
     hosting: &Hosting,
     reply_ref: ReplyRef<'_>,

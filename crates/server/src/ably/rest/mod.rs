@@ -1,7 +1,7 @@
 //! Routes of Ably's REST API, at the root of the hub.
 //!
-//! A handler translates between the bodies of Ably and the engine. Every path below these prefixes is answered with
-//! an error of Ably if it is unknown, never with the web app.
+//! A handler translates between the bodies of Ably and the engine. Unknown paths below these prefixes get an error of
+//! Ably, never the web app.
 
 mod history;
 mod presence;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// The segment of a path that names a channel, percent-decoded.
 type ChannelName = Result<Path<String>, PathRejection>;
 
-/// Parameters that the client adds to each request by itself: a link to another page has only those of the query.
+/// Parameters that the client library adds to each request. Links to other pages leave them out.
 const OWN_PARAMETERS: [&str; 6] = ["key", "access_token", "accessToken", "envelope", "format", "rnd"];
 
 pub fn router() -> Router<Arc<App>> {
@@ -37,7 +37,7 @@ pub fn router() -> Router<Arc<App>> {
         .route("/{channel}/messages", get(history::history).post(publish::publish))
         .route("/{channel}/presence", get(presence::members))
         .route("/{channel}/presence/history", get(presence::history));
-    // A fallback does not match a prefix with a slash at its end.
+    // The fallback of a nested router does not match its prefix with a trailing slash.
     let slashes = ["/channels/", "/keys/", "/time/", "/stats/", "/messages/", "/presence/"];
     let routes = slashes.into_iter().fold(Router::new(), |routes, path| routes.route(path, any(not_found)));
     routes
@@ -54,7 +54,7 @@ fn at_root(methods: MethodRouter<Arc<App>>) -> Router<Arc<App>> {
     Router::new().route("/", methods)
 }
 
-/// Answers all other requests below the prefix of these routes.
+/// Adds Ably's errors as the answers to all other requests below the prefix.
 fn closed(routes: Router<Arc<App>>) -> Router<Arc<App>> {
     routes.fallback(not_found).method_not_allowed_fallback(method_not_allowed)
 }
@@ -72,7 +72,7 @@ async fn time(State(app): State<Arc<App>>, request: AblyRequest) -> Response {
     request.success(StatusCode::OK, &[app.hub.now().millis()])
 }
 
-/// The hub keeps no statistics.
+/// Returns an empty list, because the hub keeps no statistics.
 async fn stats(State(app): State<Arc<App>>, request: AblyRequest) -> Response {
     let result = authenticated(&app, &request).await;
     request.finish(result.map(|_| request.page(&NO_STATS, &link("stats", &parameters(&request), None))))
@@ -94,7 +94,7 @@ fn channel(name: ChannelName) -> Result<Channel, ErrorInfo> {
     Ok(QualifiedChannel::parse(&name)?.channel)
 }
 
-/// The parameters of the query that links to other pages repeat.
+/// Parameters of the query that the links to other pages repeat.
 fn parameters(request: &AblyRequest) -> Vec<(&str, &str)> {
     request.pairs().filter(|(name, _)| !OWN_PARAMETERS.contains(name)).collect()
 }

@@ -58,7 +58,7 @@ async fn occupants_of(
     found.map_err(|refusal| channel_error(&refusal))
 }
 
-/// A number as the position that a link carries.
+/// Converts a number to the position in a link.
 fn numbered(app: &App, number: u64) -> Position {
     Position { epoch: app.hub.epoch(), seq: Seq(number) }
 }
@@ -77,7 +77,7 @@ async fn page_of_history(app: &App, name: ChannelName, request: &AblyRequest) ->
         start: query.start,
         end: query.end,
         cursor: query.cursor.map(|cursor| cursor.seq.0),
-        // One record more than the page has shows that another page follows.
+        // One more record than the page shows whether another page follows.
         limit: query.limit + 1,
     };
     let place = channel.destination().path();

@@ -1,7 +1,7 @@
 //! Publications over REST: to one channel, and batches to several channels.
 //!
-//! The messages of one publication on a path are stored all or none. Messages in a project channel are posts, which are
-//! stored one after the other.
+//! The hub stores all messages of a publication on a path or none. Messages in a project channel are posts, which it
+//! stores one after the other.
 
 use super::super::credentials::{AblyCaller, connection_secret};
 use super::super::http::{self, AblyRequest};
@@ -28,7 +28,7 @@ use std::sync::Arc;
 
 /// Maximum number of channels and messages of one batch request, counted once for each channel.
 const MAX_BATCH: usize = 1000;
-/// Bytes of a body beside the data of its messages.
+/// Maximum bytes of a body in addition to the data of its messages.
 const BODY_OVERHEAD: usize = 64 * 1024;
 
 pub async fn publish(
@@ -103,7 +103,7 @@ async fn publish_batch(app: &App, request: &AblyRequest, body: Body) -> Result<R
     })
 }
 
-/// Whether the client speaks a version of the protocol in which the results of a batch are a flat list.
+/// Whether the protocol version of the client returns the results of a batch as a flat list.
 fn has_flat_batches(request: &AblyRequest) -> bool {
     let header = request.headers.get("x-ably-version").and_then(|version| version.to_str().ok());
     let major =
@@ -123,7 +123,7 @@ async fn to_channel(
         let words = format!("Message of {size} bytes exceeds the maximum size of {limit}");
         return Err(ErrorInfo::new(codes::TOO_LARGE, words));
     }
-    // Messages without an id of the client get one that no other request has.
+    // A message without an id gets a new random id.
     let base = ConnectionId::from_random(random_bytes());
     let messages: Vec<Stamped> = messages
         .into_iter()

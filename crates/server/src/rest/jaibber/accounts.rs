@@ -31,7 +31,7 @@ pub async fn token(
         let sentence = "This account has a second factor; use an API key instead of the password";
         return Err(Problem::Status(StatusCode::FORBIDDEN, sentence).into());
     }
-    // The client never gets the refresh token, so the sign-in ends after its first lifetime.
+    // The client does not receive the refresh token, so the sign-in ends after `LASTING`.
     let refresh = secrets::refresh_token();
     let signed_in = create_sign_in(&app, &user, None, &refresh, LASTING, peer, &headers).await?;
     let token = lasting_token(&app, &signed_in.sign_in);
@@ -39,7 +39,7 @@ pub async fn token(
     Ok(bare_json(rest::SignedIn { token: &token, user_id, username }))
 }
 
-/// Access token that lasts as long as the sign-in does without a refresh, at most seven days.
+/// Issues an access token that expires with the sign-in, after at most seven days.
 pub fn lasting_token(app: &App, sign_in: &SignIn) -> String {
     let now = app.hub.now();
     app.tokens.issue_until(&sign_in.user, &sign_in.id, now, sign_in.expires_at.min(now.plus(LASTING)))

@@ -1,4 +1,4 @@
-//! Messages of a project: both forms of paging, posts with and without an id of the client, and deletion.
+//! Messages of a project: pages in both directions, posts, and deletion.
 
 use super::names::{Names, own_agent};
 use super::{invalid, page_limit, project_id};
@@ -55,8 +55,8 @@ pub async fn list(
     Ok(bare_json(rest::Page::of(items, &path, continuation, cursor, more)))
 }
 
-/// Stores a message once for each id. A body that repeats a message, also one that was published on the
-/// project's channel, changes nothing.
+/// Stores a message once for each id. A body that repeats a message, including a message of the project's channel, has
+/// no effect.
 pub async fn create(
     State(app): State<Arc<App>>,
     Authenticated(caller): Authenticated,
@@ -97,7 +97,7 @@ pub async fn create(
     let message = match app.hub.execute(&caller, post).await {
         Ok(Posted { message: Some(message), .. }) => message,
         Ok(Posted { message: None, .. }) => return Err(Refusal::HasEnded(EntityKind::Message).into()),
-        // The copy on the channel may have attachments and a parent, which the body does not repeat.
+        // The message of the channel may have attachments and a parent, which the body does not contain.
         Err(Refusal::Conflict { first }) if Some(&first) == chosen.as_ref() => {
             let stored = message_of(&app, &caller, &room, first.clone()).await?;
             if stored.text != text {
@@ -122,7 +122,7 @@ pub async fn remove(
     Ok(Done)
 }
 
-/// A message of this room. Any other message is not found.
+/// Reads a message of this room; messages of other rooms count as missing.
 async fn message_of(
     app: &App,
     caller: &Caller,

@@ -12,7 +12,7 @@ pub mod tokens;
 use crate::http::problem::{JaibberProblem, Problem};
 use parlor_model::RoomId;
 
-/// Maximum length of a page, and its default.
+/// Maximum and default number of items of a page.
 const MAX_PAGE: usize = 200;
 const DEFAULT_PAGE: usize = 50;
 

@@ -1,4 +1,4 @@
-//! Names of the members of a room, with which clients of Jaibber address agents and show authors.
+//! Names of the members of a room. Jaibber clients address agents and show authors by name.
 
 use crate::App;
 use parlor_model::query::{ListAgents, ListMembers, MemberPage};
@@ -16,7 +16,7 @@ impl Names {
         Ok(Self(members))
     }
 
-    /// Username of a user or name of an agent; the id of one who left the room.
+    /// Username of a user or name of an agent; the id of a former member.
     fn name<'a>(&'a self, id: &'a MemberId) -> &'a str {
         let member = self.0.iter().find(|member| member.member == *id);
         member.map_or(id.as_str(), |member| match id {
@@ -42,7 +42,7 @@ impl Names {
     }
 }
 
-/// The caller's own agent with this name, ignoring case: the one in the room if several have the name.
+/// The caller's own agent with this name, ignoring case; of several agents, the one in the room.
 pub async fn own_agent(
     app: &App,
     caller: &Caller,

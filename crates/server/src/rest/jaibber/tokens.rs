@@ -18,7 +18,7 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     _: IgnoredBody<rest::TokenParameters>,
 ) -> Result<BareJson<TokenDetails>, JaibberProblem> {
-    // Also refuses API keys that may not read: a token would reveal rooms to them.
+    // Refuses API keys without the scope to read, because a token would reveal rooms.
     app.hub.may(&caller, GetMe).await?;
     Ok(bare_json(token_for_person(&app, &caller).await?))
 }

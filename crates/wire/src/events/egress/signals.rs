@@ -74,7 +74,7 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
         Signal::Refresh => {
             UiMessage::new(format!("run-sync-{number}"), Subject::RunSync).text("State updated")
         }
-        // The single chunks of a reply have frames.
+        // The stream has events for the single chunks of a reply instead.
         Signal::Answered(_)
         | Signal::Occupant { .. }
         | Signal::Reply { .. }

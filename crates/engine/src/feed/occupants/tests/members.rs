@@ -145,12 +145,14 @@ fn a_user_who_loses_a_right_leaves_in_the_same_publication() {
             let ben = test.hold("c1", "ben");
             test.enter(&ben, "ben", LOBBY, update("ben", (1, 0), ""));
             test.enter(&ben, "ben", "x/a", update("ben", (2, 0), ""));
-            (lobby.words(), other.words());
+            lobby.words();
+            other.words();
             test.publish(event());
             assert_eq!(lobby.words(), ["-ben"], "{:?}", event());
             assert_eq!(other.words().len(), usize::from(from_other), "{:?}", event());
             test.change(|sets, now| sets.close(&ben, now));
-            (lobby.words(), other.words());
+            lobby.words();
+            other.words();
         };
     let removed = || Event::MembersChanged {
         room: Arc::new(crate::feed::tests::room("lobby")),

@@ -28,9 +28,12 @@ const EVERYONE: &str = "x/everyone";
 struct Test {
     fanout: Fanout,
     seq: u64,
-    /// Stands for the store: facts about each user, with the agents that are online.
+    /// Facts about each user and the agents that are online, in place of a store.
     stored: HashMap<UserId, UserFacts>,
 }
+
+/// Members by connection and client id.
+type ReceivedSet = BTreeMap<(Box<str>, Box<str>), OccupantSource>;
 
 /// A subscriber that keeps a presence set from the items that it receives.
 struct Viewer {
@@ -38,7 +41,7 @@ struct Viewer {
     user: UserId,
     place: Path,
     outbox: Arc<Outbox>,
-    set: Option<BTreeMap<(Box<str>, Box<str>), OccupantSource>>,
+    set: Option<ReceivedSet>,
     /// Words of the received items, such as `+ann`, `*ann`, `-ann` and `set`.
     words: Vec<String>,
 }
@@ -243,8 +246,8 @@ fn key(occupant: &Occupant) -> (Box<str>, Box<str>) {
 }
 
 impl Viewer {
-    /// Applies the received items. Each change applies to the set: an entering member is not there, a changing or
-    /// leaving member is.
+    /// Applies the received items. Asserts that an entering member is absent from the set, and that a changing or
+    /// leaving member is present.
     fn read(&mut self) {
         for entry in take(&self.outbox) {
             match entry.item {

@@ -62,7 +62,7 @@ fn run_random_changes(rng: &mut parlor_seed::Rng) {
                 let name = pick(rng, &NAMES);
                 holds.push((test.hold(&format!("c{step}"), name), name));
             }
-            6 | 7 | 8 if !holds.is_empty() => {
+            6..=8 if !holds.is_empty() => {
                 let (hold, name) = &holds[rng.below(holds.len() as u64) as usize];
                 let (place, client) = (pick(rng, &PLACES), pick(rng, &NAMES));
                 let change = update(client, (rng.below(120), 0), &step.to_string());
@@ -92,7 +92,7 @@ fn run_random_changes(rng: &mut parlor_seed::Rng) {
                 let change =
                     if is_added { MemberChange::Added(member) } else { MemberChange::Removed(member) };
                 test.change_member(room, change);
-                // A removed member receives nothing more.
+                // A removed member receives no more items.
                 let is_open = |viewer: &Viewer| {
                     let topic = match viewer.place.room() {
                         Some(room) => Destination::Room(room),
