@@ -118,12 +118,12 @@ impl CallerContext {
         if is_person { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
-    /// Requires the right to an operation on a path outside of rooms: a grant that permits it or, without a grant,
-    /// the scope for sources.
+    /// Requires the right to an operation on a path outside of rooms: a grant that permits it within the scopes for
+    /// reading and writing or, without a grant, the scope for sources.
     pub fn on_path(&self, operation: Operation, path: &Path) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
         let allowed = match auth.is_limited() {
-            true => auth.is_granted(operation, path),
+            true => auth.is_within_scopes(scope_for(operation)) && auth.is_granted(operation, path),
             false => auth.has(Scope::Sources),
         };
         if allowed { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }

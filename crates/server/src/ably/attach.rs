@@ -21,6 +21,8 @@ const ROOM_KINDS: Kinds =
 
 /// Maximum number of attached channels of a connection.
 const MAX_CHANNELS: usize = 5_000;
+/// Maximum number of attached names of one channel, which differ in their parameters.
+const MAX_NAMES: usize = 8;
 
 /// An attached channel.
 pub struct Attached {
@@ -80,6 +82,12 @@ impl Connected {
         let is_attached = self.channels.contains_key(name);
         if !is_attached && self.channels.len() >= MAX_CHANNELS {
             let message = format!("A connection has at most {MAX_CHANNELS} channels");
+            return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
+        }
+        // Each message is encoded once for each name.
+        let names = self.channels.values().filter(|attached| attached.channel == channel).count();
+        if !is_attached && name.starts_with('[') && names >= MAX_NAMES {
+            let message = format!("A connection has at most {MAX_NAMES} names of one channel");
             return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
         }
         let is_resumed = frame.flags.unwrap_or_default() & flags::ATTACH_RESUME != 0;

@@ -48,8 +48,15 @@ impl AblyConnection {
         self.own.begin(&id);
         let auth_context =
             peer.admit(caller.caller.clone(), greeting).await.map_err(|refusal| codes::error(&refusal))?;
+        // A token may have been revoked since it was verified. From now on, a revocation closes the connection.
+        let caller = match caller.is_token {
+            true => credentials::of_connection(&app, None, token, client_id, handshake.address).await?,
+            false => caller,
+        };
         let presence = app.hub.resume_presence(&caller.caller, id.as_str());
-        let presence = presence.map_err(|refusal| codes::error(&refusal))?;
+        let mut presence = presence.map_err(|refusal| codes::error(&refusal))?;
+        // The members of a resumed connection leave the places that the new credential does not permit.
+        presence.set_caller(&caller.caller).await.map_err(|refusal| codes::error(&refusal))?;
         let generation = app.ably_connections.begin(&id, peer.outbox.clone());
         Ok(Connected {
             generation,

@@ -21,8 +21,10 @@ use parlor_wire::ably::serial::ConnectionSecret;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-/// Capability of the token that a signed-in user gets: the channels of all rooms and of presence.
-const PERSON_CAPABILITY: &str = r#"{"jaibber:*":["*"]}"#;
+/// Capability of the token that a signed-in user gets: the channels of all rooms, and the global presence. It permits no
+/// publication on paths.
+const PERSON_CAPABILITY: &str =
+    r#"{"jaibber:presence":["channel-metadata","history","presence","subscribe"],"jaibber:project:*":["*"]}"#;
 
 /// Secrets that are derived from the hub's secret, and the nonces of used token requests.
 pub struct AblySecrets {

@@ -21,7 +21,7 @@ use parlor_model::{
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::data::Data;
 use parlor_wire::ably::frames::{Message, PresenceMessage};
-use parlor_wire::ably::jaibber::{ChatMessage, MESSAGE, MessageType, ProjectMember};
+use parlor_wire::ably::jaibber::{ChatMessage, GlobalMember, MESSAGE, MessageType, ProjectMember};
 use parlor_wire::ably::presence::PresenceAction;
 use std::sync::Arc;
 
@@ -179,12 +179,9 @@ impl ProjectChannels {
             }
             return Ok(Vec::new());
         }
-        let Some(Data::Text(text)) = &member.data else { return Ok(Vec::new()) };
-        let Some(project_member) = ProjectMember::parse(text) else { return Ok(Vec::new()) };
-        if project_member.user_id != facts.user.as_str() {
-            let words = "userId must be the user of the connection";
-            return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
-        }
+        let Some(data) = &member.data else { return Ok(Vec::new()) };
+        let project_member = member_data(data, ProjectMember::parse)?;
+        require_own(&project_member.user_id, facts.user)?;
         let entries = project_member.all_agents();
         if entries.is_empty() {
             if let Some(agents) = &self.agents {
@@ -204,6 +201,31 @@ impl ProjectChannels {
             agents.end().await;
         }
     }
+}
+
+/// Checks the data of a member of the global presence: other clients take its `userId` for the user.
+pub fn check_global_member(member: &PresenceMessage<'_>, user: &UserId) -> Result<(), ErrorInfo> {
+    match &member.data {
+        Some(data) => require_own(&member_data(data, GlobalMember::parse)?.user_id, user),
+        None => Ok(()),
+    }
+}
+
+/// Parses the data of a member. Data that the hub cannot read is refused, because clients might read another user in it.
+fn member_data<T>(data: &Data<'_>, parse: fn(&str) -> Option<T>) -> Result<T, ErrorInfo> {
+    let parsed = match data {
+        Data::Text(text) => parse(text),
+        Data::Bytes(_) => None,
+    };
+    let words = "Presence data must be a JSON object with userId and username";
+    parsed.ok_or_else(|| ErrorInfo::new(codes::INVALID_DATA, words))
+}
+
+fn require_own(user_id: &str, user: &UserId) -> Result<(), ErrorInfo> {
+    if *user_id == *user.as_str() {
+        return Ok(());
+    }
+    Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, "userId must be the user of the connection"))
 }
 
 /// Parses a publication, and checks its `from` and `projectId`.

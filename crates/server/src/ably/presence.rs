@@ -2,6 +2,7 @@
 
 use super::channel_error;
 use super::encoder::encode;
+use super::jaibber::check_global_member;
 use super::session::Connected;
 use crate::connection::peer::Peer;
 use crate::connection::protocol::Reply;
@@ -12,6 +13,9 @@ use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::frames::{Frame, PresenceMessage, PublishResult, flags};
 use parlor_wire::ably::occupants;
 use parlor_wire::ably::presence::{PresenceAction, PresenceId};
+
+/// Maximum number of changes in one frame.
+const MAX_CHANGES: usize = 100;
 
 impl Connected {
     pub async fn change_presence(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
@@ -43,6 +47,10 @@ impl Connected {
             return Err(ErrorInfo::new(codes::NOT_PERMITTED, "Presence is not permitted in this channel"));
         }
         let messages = frame.presence.unwrap_or_default();
+        if messages.len() > MAX_CHANGES {
+            let words = format!("A frame has at most {MAX_CHANGES} changes of members");
+            return Err(ErrorInfo::new(codes::BAD_REQUEST, words));
+        }
         let size: usize = messages.iter().map(occupants::size).sum();
         if size > peer.app.config.ably.message_bytes {
             return Err(ErrorInfo::new(codes::TOO_LARGE, "Presence data exceeds the maximum size"));
@@ -68,7 +76,12 @@ impl Connected {
                 let (projects, facts) = self.projects(&caller, user);
                 projects.presence(peer, &facts, room, message).await?
             }
-            Channel::GlobalPresence | Channel::Other(_) => Vec::new(),
+            Channel::GlobalPresence => {
+                let identity = peer.signed_in().map_err(|refusal| codes::error(&refusal))?;
+                check_global_member(message, identity.session.user())?;
+                Vec::new()
+            }
+            Channel::Other(_) => Vec::new(),
         };
         let client = self.caller.identity.of_presence(message.client_id.as_deref())?;
         // A client that enters again after a lost connection repeats the id of its earlier message.

@@ -19,6 +19,9 @@ use parlor_wire::ably::egress;
 use parlor_wire::ably::frames::{Format, Frame, Message, PublishResult, flags};
 use parlor_wire::ably::serial::MessageSerial;
 
+/// Maximum number of messages of one frame in a project channel. Each of them is a command of its own.
+const MAX_POSTS: usize = 100;
+
 impl Connected {
     pub async fn publish(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
         let Some(serial) = frame.msg_serial else {
@@ -88,6 +91,10 @@ impl Connected {
         serial: u64,
     ) -> Result<Reply, ErrorInfo> {
         let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+        if messages.len() > MAX_POSTS {
+            let words = format!("A frame has at most {MAX_POSTS} messages in a project channel");
+            return Err(ErrorInfo::new(codes::BAD_REQUEST, words));
+        }
         let (caller, user) = (session.caller(), session.user());
         let (projects, facts) = self.projects(&caller, user);
         let mut outcomes = Vec::new();

@@ -5,6 +5,8 @@ use super::http::AblyRequest;
 use super::nonces::{Rejected, WINDOW};
 use super::signing_keys;
 use crate::App;
+use crate::auth::rate_limiter::network;
+use crate::http::rate_limits::RateLimitKey;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -40,6 +42,7 @@ async fn request_token(
 }
 
 async fn issue(app: &App, name: &str, request: &AblyRequest, body: Body) -> Result<TokenDetails, ErrorInfo> {
+    count(app, request)?;
     let name = parse_name(name)?;
     let body: TokenRequest = request.decode(body, MAX_BODY_BYTES).await?;
     if body.key_name != name.as_str() {
@@ -94,6 +97,7 @@ async fn revoke_tokens(
 }
 
 async fn revoke(app: &App, name: &str, request: &AblyRequest, body: Body) -> Result<Response, ErrorInfo> {
+    count(app, request)?;
     let key = own_key(app, &parse_name(name)?, request).await?;
     let caller = request.caller(app).await?.caller;
     let rest::RevokeTokens { targets, issued_before, allow_reauth_margin: _ } =
@@ -128,6 +132,12 @@ async fn revoke(app: &App, name: &str, request: &AblyRequest, body: Body) -> Res
     let results: Vec<_> = results.collect();
     let failure_count = results.len() - success_count;
     Ok(request.success(StatusCode::OK, &Revocations { success_count, failure_count, results }))
+}
+
+/// Counts a request against the limit of its address: the credential is not verified yet.
+fn count(app: &App, request: &AblyRequest) -> Result<(), ErrorInfo> {
+    let counted = app.limits.count(&RateLimitKey::Address(network(request.address)));
+    counted.map_err(|refusal| codes::error(&refusal))
 }
 
 fn parse_name(name: &str) -> Result<KeyName, ErrorInfo> {

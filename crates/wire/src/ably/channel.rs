@@ -13,6 +13,8 @@ const DOMAIN: &str = "ably";
 /// Maximum number of messages of a `rewind`.
 const MAX_REWIND: usize = 100;
 const MAX_REWIND_TIME: Duration = Duration::from_secs(2 * 60);
+/// Maximum bytes of the parameters before a name.
+const MAX_QUALIFIER_BYTES: usize = 1024;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Channel {
@@ -138,6 +140,9 @@ impl QualifiedChannel {
             return Ok(Self { channel: Channel::parse(text)?, params: BTreeMap::new() });
         };
         let (qualifier, name) = rest.split_once(']').ok_or_else(|| invalid(text))?;
+        if qualifier.len() > MAX_QUALIFIER_BYTES {
+            return Err(invalid(text));
+        }
         let query = qualifier.strip_prefix('?').ok_or_else(|| invalid(text))?;
         let mut params = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {

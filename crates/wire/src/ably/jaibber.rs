@@ -410,6 +410,13 @@ pub struct GlobalMember {
     pub project_ids: Vec<String>,
 }
 
+impl GlobalMember {
+    pub fn parse(text: &str) -> Option<Self> {
+        json::check(text, JsonLimits { depth: MAX_DEPTH, items: 10_000 }).ok()?;
+        serde_json::from_str(text).ok()
+    }
+}
+
 /// Name of the type of a member in REST bodies.
 pub fn member_type(member: &MemberId) -> &'static str {
     match member {

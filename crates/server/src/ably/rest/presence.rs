@@ -20,6 +20,8 @@ use std::sync::Arc;
 
 /// Maximum number of channels of one batch request.
 const MAX_CHANNELS: usize = 100;
+/// Maximum bytes of the members in one answer.
+const MAX_ANSWER_BYTES: usize = 4 * 1024 * 1024;
 
 pub async fn members(State(app): State<Arc<App>>, name: ChannelName, request: AblyRequest) -> Response {
     let result = page_of_members(&app, name, &request).await;
@@ -38,12 +40,14 @@ async fn page_of_members(app: &App, name: ChannelName, request: &AblyRequest) ->
     });
     // The cursor is the number of members on earlier pages.
     let skipped = query.cursor.map_or(0, |cursor| cursor.seq.0 as usize);
-    let end = skipped.saturating_add(query.limit);
+    let mut budget = MAX_ANSWER_BYTES;
+    let page = occupants.iter().skip(skipped).take(query.limit);
+    // A member is at most 64 KiB, so every page has members.
+    let page: Vec<_> = page.take_while(|occupant| is_within(&mut budget, occupant)).collect();
+    let end = skipped.saturating_add(page.len());
     let next = (occupants.len() > end).then(|| numbered(app, end as u64));
-    let members: Vec<PresenceMessage<'_>> = occupants
-        .iter()
-        .skip(skipped)
-        .take(query.limit)
+    let members: Vec<PresenceMessage<'_>> = page
+        .into_iter()
         .map(|occupant| occupants::message(occupant, PresenceAction::Present, &channel))
         .collect();
     Ok(request.page(&members, &link("presence", &parameters(request), next)))
@@ -56,6 +60,13 @@ async fn occupants_of(
 ) -> Result<Vec<Arc<Occupant>>, ErrorInfo> {
     let found = app.hub.occupants(&caller.caller, &channel.destination().path()).await;
     found.map_err(|refusal| channel_error(&refusal))
+}
+
+/// Takes the bytes of a member from what is left of an answer. Returns `false` if it does not fit.
+fn is_within(budget: &mut usize, occupant: &Occupant) -> bool {
+    let left = budget.checked_sub(occupant.length());
+    *budget = left.unwrap_or(0);
+    left.is_some()
 }
 
 /// Converts a number to the position in a link.
@@ -109,20 +120,26 @@ pub async fn batch(State(app): State<Arc<App>>, request: AblyRequest) -> Respons
 
 async fn batch_of(app: &App, request: &AblyRequest) -> Result<Response, ErrorInfo> {
     let caller = authenticated(app, request).await?;
-    let names: Vec<&str> = request
-        .parameter("channels")
-        .unwrap_or_default()
-        .split(',')
-        .filter(|name| !name.is_empty())
-        .collect();
+    let mut names: Vec<&str> = Vec::new();
+    for name in request.parameter("channels").unwrap_or_default().split(',').take(MAX_CHANNELS + 1) {
+        if !name.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
     if names.is_empty() || names.len() > MAX_CHANNELS {
         return Err(ErrorInfo::new(codes::INVALID_PARAMETER, "channels must name 1 to 100 channels"));
     }
-    let mut found = Vec::with_capacity(names.len());
+    let (mut found, mut budget) = (Vec::with_capacity(names.len()), MAX_ANSWER_BYTES);
     for name in names {
         let members = async {
             let channel = QualifiedChannel::parse(name)?.channel;
             let occupants = occupants_of(app, &caller, &channel).await?;
+            if !occupants.iter().all(|occupant| is_within(&mut budget, occupant)) {
+                return Err(ErrorInfo::new(
+                    codes::TOO_LARGE,
+                    "The members of the channels exceed the answer",
+                ));
+            }
             Ok::<_, ErrorInfo>((channel, occupants))
         };
         found.push((name, members.await));

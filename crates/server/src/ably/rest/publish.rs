@@ -28,6 +28,8 @@ use std::sync::Arc;
 
 /// Maximum number of channels and messages of one batch request, counted once for each channel.
 const MAX_BATCH: usize = 1000;
+/// Maximum size of all stored copies of a batch, in maximum message sizes.
+const MAX_BATCH_SIZE: usize = 16;
 /// Maximum bytes of a body in addition to the data of its messages.
 const BODY_OVERHEAD: usize = 64 * 1024;
 
@@ -76,6 +78,14 @@ async fn publish_batch(app: &App, request: &AblyRequest, body: Body) -> Result<R
     if publications == 0 || publications > MAX_BATCH {
         let words = "A batch needs 1 to 1000 messages, counted once for each channel";
         return Err(ErrorInfo::new(codes::BAD_REQUEST, words));
+    }
+    // Each channel stores a copy of each message.
+    let copies = specs.iter().map(|spec| {
+        let size: usize = spec.messages.iter().map(Message::size).sum();
+        spec.channels.len().saturating_mul(size)
+    });
+    if copies.sum::<usize>() > MAX_BATCH_SIZE * app.config.ably.message_bytes {
+        return Err(ErrorInfo::new(codes::TOO_LARGE, "The batch exceeds the maximum size"));
     }
     let mut results = Vec::with_capacity(specs.len());
     for BatchSpec { channels, messages } in specs {
