@@ -1,10 +1,11 @@
 //! Hostile clients: malformed and oversized frames, wrong serials, floods. The hub answers with typed errors, never
 //! panics, and keeps serving other clients.
 
-use parlor_testkit::ably::{Ably, AblyEvent, text, text_of};
+use parlor_testkit::ably::{Ably, AblyEvent, presence, text, text_of};
 use parlor_testkit::seed;
 use parlor_testkit::socket::{NotUpgraded, TEST_TIMEOUT};
-use parlor_wire::ably::frames::{Action, Format, Frame};
+use parlor_wire::ably::frames::{Action, Format, Frame, PresenceMessage};
+use parlor_wire::ably::presence::PresenceAction;
 use serde_json::json;
 use tokio_tungstenite::tungstenite::Message;
 
@@ -243,6 +244,32 @@ async fn many_channels_and_members_of_one_connection_are_bounded() {
     let _ = client.flush().await;
     let _ = client.so_far().await;
     witness.is_served(&scene).await;
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn names_of_one_channel_and_changes_of_one_frame_are_bounded() {
+    let scene = Scene::start().await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    let mut client = with_key(scene.url(), &key, Format::Json).await;
+    let name = |n: usize| format!("[?a={n}]chat");
+    for n in 0..8 {
+        client.attach(&name(n)).await.unwrap();
+    }
+    for refused in [name(8), format!("[?a={}]chat", "x".repeat(2_000))] {
+        client.send(&Frame::of_channel(Action::Attach, &refused)).await.unwrap();
+        let error = client.wait_on(Action::Error, &refused).await.unwrap().error.unwrap();
+        assert!([90021, 40010].contains(&error.code), "{error:?}");
+    }
+    let change = PresenceMessage { client_id: Some("ann".into()), ..presence(PresenceAction::Enter) };
+    let serial = client.take_serial();
+    let changes = Frame {
+        msg_serial: Some(serial),
+        presence: Some(vec![change; 101]),
+        ..Frame::of_channel(Action::Presence, "chat")
+    };
+    client.send(&changes).await.unwrap();
+    assert_eq!(client.refused(serial).await.unwrap().code, 40000);
     scene.ends_well().await;
 }
 

@@ -103,6 +103,43 @@ async fn forged_senders_are_refused_or_replaced() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn members_name_their_own_user_in_data_that_the_hub_can_read() {
+    let scene = Scene::start().await;
+    let (ann, bob) = (scene.person("ann").await, scene.person("bob").await);
+    let room = ann.make_room("kitchen", &[&bob]).await.unwrap();
+    let mut ably = connect(&bob, Format::Json).await;
+    let (own, other) = (bob.user_id(), ann.user_id());
+    for channel in [&*project(&room), "jaibber:presence"] {
+        let mut enter = async |data: String| {
+            let serial =
+                ably.send_presence(channel, PresenceAction::Enter, Some(own), Some(&data)).await.unwrap();
+            ably.outcome(serial).await.unwrap().map_err(|error| error.code)
+        };
+        let forged = json!({ "userId": other, "username": "ann" }).to_string();
+        assert_eq!(enter(forged).await, Err(40012), "{channel}");
+        let repeated = format!(r#"{{"userId":"{own}","username":"bob","userId":"{other}"}}"#);
+        assert_eq!(enter(repeated).await, Err(40013), "{channel}");
+        assert_eq!(enter("ann".to_owned()).await, Err(40013), "{channel}");
+        assert!(enter(json!({ "userId": own, "username": "bob" }).to_string()).await.is_ok(), "{channel}");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_token_of_a_user_permits_no_publication_on_paths() {
+    let scene = Scene::start().await;
+    let ann = scene.person("ann").await;
+    let mut ably = connect(&ann, Format::Json).await;
+    for channel in ["jaibber:presence", "jaibber:notes", "chat"] {
+        let data = json!({ "text": "from a user" });
+        let serial = ably.publish(channel, vec![json_message("message", &data)]).await.unwrap();
+        assert_eq!(ably.refused(serial).await.unwrap().code, 40160, "{channel}");
+    }
+    ably.attach("jaibber:presence").await.unwrap();
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn secrets_of_ably_clients_are_in_no_log() {
     let mut scene = Scene::with(&[("PARLOR_LOG_LEVEL", "trace")]).await;
     let ann = scene.person("ann").await;
