@@ -9,8 +9,9 @@ test('an API key is created, grants its scopes, and stops working when it is rev
   const tab = await Tab.signedIn(flow.browser, flow.hub, 'admin');
   const { page } = tab;
   await page.goto(`${flow.hub.url}/app/settings/keys`);
-  await page.getByLabel('Name', { exact: true }).fill('backup script');
-  await page.getByRole('checkbox', { name: /^read/ }).check();
+  const form = page.getByRole('form', { name: 'New API key' });
+  await form.getByLabel('Name', { exact: true }).fill('backup script');
+  await form.getByRole('checkbox', { name: /^read/ }).check();
   await page.getByRole('button', { name: 'Create API key' }).click();
   const key = (await page.locator('[data-shown-once]').textContent()) ?? '';
   const rooms = () => fetch(`${flow.hub.url}/api/rooms`, { headers: { authorization: `Bearer ${key}` } });
@@ -19,6 +20,28 @@ test('an API key is created, grants its scopes, and stops working when it is rev
   await listed.filter({ hasText: 'backup script' }).getByRole('button', { name: 'Revoke' }).click();
   await listed.waitFor({ state: 'detached' });
   expect((await rooms()).status).toBe(401);
+});
+
+test('an admin creates a key of the Ably protocol with a capability', async () => {
+  const tab = await Tab.signedIn(flow.browser, flow.hub, 'admin');
+  const { page } = tab;
+  await page.goto(`${flow.hub.url}/app/settings/keys`);
+  const form = page.getByRole('form', { name: 'New Ably key' });
+  await form.getByLabel('Name', { exact: true }).fill('dashboard');
+  await form.getByLabel('Capability').fill('{"chat:*":["subscribe","history"]}');
+  await form.getByRole('button', { name: 'Create Ably key' }).click();
+  const key = (await page.locator('[data-shown-once]').textContent()) ?? '';
+  const channel = (name: string) =>
+    fetch(`${flow.hub.url}/channels/${encodeURIComponent(name)}/messages`, {
+      headers: { authorization: `Basic ${btoa(key)}` },
+    });
+  expect((await channel('chat:a')).status).toBe(200);
+  expect((await channel('other')).status).toBe(401);
+  const listed = page.getByRole('list', { name: 'API keys' }).getByRole('listitem').filter({ hasText: 'dashboard' });
+  await listed.getByText('{"chat:*":["history","subscribe"]}').waitFor();
+  await listed.getByRole('button', { name: 'Revoke' }).click();
+  await listed.waitFor({ state: 'detached' });
+  expect((await channel('chat:a')).status).toBe(401);
 });
 
 test('an admin manages accounts, and the audit log records every action', async () => {

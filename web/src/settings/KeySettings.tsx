@@ -86,7 +86,7 @@ function NewKey() {
   const { create, createdKey, problem, isBusy } = useNewKey();
   return (
     <Block title={text.settings.newKey} lead={text.settings.newKeyLead}>
-      <form className="space-y-4" onSubmit={create}>
+      <form aria-label={text.settings.newKey} className="space-y-4" onSubmit={create}>
         <Field label={text.settings.keyName} name="name" maxLength={100} required />
         <fieldset>
           <legend className="mb-1.5 text-sm font-medium text-soft">{text.settings.scopes}</legend>
@@ -119,7 +119,7 @@ function NewAblyKey() {
   if (!isAdmin) return null;
   return (
     <Block title={text.settings.newAblyKey} lead={text.settings.newAblyKeyLead}>
-      <form className="space-y-4" onSubmit={create}>
+      <form aria-label={text.settings.newAblyKey} className="space-y-4" onSubmit={create}>
         <Field label={text.settings.keyName} name="name" maxLength={100} required />
         <Field
           label={text.settings.capability}
