@@ -18,7 +18,7 @@ use crate::ports::Clock;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Destination, Epoch, Event, EventAudience, EventScope, LoggedEvent, Mailbox, MemberChange,
+    AgentId, Destination, Epoch, Event, EventAudience, EventScope, KeyId, LoggedEvent, Mailbox, MemberChange,
     Ordinal, Path, Principal, RoomId, Seq, Signal, SiteRole, UserId,
 };
 use std::collections::{HashMap, HashSet};
@@ -63,6 +63,8 @@ pub(super) struct FanoutState {
     pub(super) paths: TopicSubscribers<Path>,
     /// Connections that follow paths by the role of their user, not by a grant.
     pub(super) on_paths_by_role: HashSet<SubscriberId>,
+    /// Keys of connections that are valid only while their owner is a site admin. Entries of revoked keys are removed.
+    pub(super) admin_keys: HashSet<KeyId>,
     /// Connections that are subscribed to all rooms of their user, including rooms joined later.
     pub(super) following: HashMap<SubscriberId, RoomFilter>,
     pub(super) mailboxes: TopicSubscribers<Mailbox>,
@@ -92,6 +94,7 @@ impl Fanout {
             rooms: TopicSubscribers::default(),
             paths: TopicSubscribers::default(),
             on_paths_by_role: HashSet::new(),
+            admin_keys: HashSet::new(),
             following: HashMap::new(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
@@ -133,6 +136,11 @@ impl Fanout {
     /// rights of this user, or the owner of this agent.
     pub fn reserve(&self, user: &UserId, agent: Option<&AgentId>) -> Arc<Reservation> {
         self.state.lock().reservations.add(user, agent)
+    }
+
+    /// Records a key that is valid only while its owner is a site admin, before a connection with it is registered.
+    pub fn add_admin_key(&self, key: KeyId) {
+        self.state.lock().admin_keys.insert(key);
     }
 
     /// Registers a connection and queues the greeting as its first frame. Returns whether its user has just come
@@ -370,6 +378,7 @@ impl Fanout {
                 self.publish_to_audience(state, audience, logged_event);
                 if user.role != SiteRole::Admin {
                     state.end_paths_by_role(&user.id);
+                    state.end_admin_keys(&user.id);
                 }
             }
             Event::SignInsEnded(user) => {
@@ -391,6 +400,9 @@ impl Fanout {
                     user,
                     |principal| matches!(principal, Principal::Program { key: own, .. } if own == key),
                 );
+                if matches!(logged_event.event, Event::KeyRevoked { .. }) {
+                    state.admin_keys.remove(key);
+                }
             }
             Event::RunChanged(run) => {
                 state.apply_run(run);

@@ -15,7 +15,9 @@ use crate::queries::Query;
 use crate::{Fault, Hub};
 use bytes::Bytes;
 use parlor_model::query::{ListRooms, MayFollowRoom, MayListenToMailbox};
-use parlor_model::{AgentId, Caller, Mailbox, MemberId, Refusal, RoomId, Scope, Seq, Signal, UserId};
+use parlor_model::{
+    AgentId, Caller, Mailbox, MemberId, Principal, Refusal, RoomId, Scope, Seq, Signal, UserId,
+};
 use std::sync::Arc;
 
 impl Hub {
@@ -33,10 +35,7 @@ impl Hub {
         loop {
             let who = caller.clone();
             let (reservation, auth, _) = self
-                .reserve(&subscriber.user, None, move |hub, snapshot| {
-                    let auth = hub.with_view(&who, snapshot, |caller, _| Ok(caller.auth.clone()))?;
-                    Ok(auth.ok_or(Refusal::NotSignedIn))
-                })
+                .reserve(&subscriber.user, None, move |hub, snapshot| hub.authenticated(&who, snapshot))
                 .await?;
             if let Some(admit) = admit.take() {
                 admitted = Some(admit(&auth)?);
@@ -63,16 +62,28 @@ impl Hub {
         let user = caller.user().ok_or(Refusal::NotSignedIn)?;
         loop {
             let who = caller.clone();
-            let (reservation, auth, _) = self
-                .reserve(user, None, move |hub, snapshot| {
-                    let auth = hub.with_view(&who, snapshot, |caller, _| Ok(caller.auth.clone()))?;
-                    Ok(auth.ok_or(Refusal::NotSignedIn))
-                })
-                .await?;
+            let (reservation, auth, _) =
+                self.reserve(user, None, move |hub, snapshot| hub.authenticated(&who, snapshot)).await?;
             if self.fanout().reauthorise(&reservation, ids, &caller.principal, auth.has(Scope::Read)) {
                 return Ok(AuthContext::clone(&auth));
             }
         }
+    }
+
+    /// Reads the auth context of a connection. If the connection's key is valid only while its owner is a site admin, an
+    /// event that changes the role closes the connection.
+    fn authenticated(
+        &self,
+        caller: &Caller,
+        snapshot: &mut dyn Snapshot,
+    ) -> Result<Result<Arc<AuthContext>, Refusal>, Fault> {
+        if let Principal::Program { key, .. } = &caller.principal
+            && snapshot.key(key)?.is_some_and(|key| key.grant.is_some())
+        {
+            self.fanout().add_admin_key(key.clone());
+        }
+        let auth = self.with_view(caller, snapshot, |caller, _| Ok(caller.auth.clone()))?;
+        Ok(auth.ok_or(Refusal::NotSignedIn))
     }
 
     /// Subscribes a connection to the caller's rooms, including rooms joined later, in one total order. Such a feed

@@ -10,9 +10,9 @@ use std::collections::HashSet;
 const CHECKED_PER_READ: usize = 256;
 
 impl Hub {
-    /// Closes the connections whose sign-in has expired, and those with a key whose owner must be a site admin and no
-    /// longer is. The presence loop calls it once a minute. A revoked credential needs no check: its event closes the
-    /// connections at once.
+    /// Closes the connections whose sign-in has expired. The presence loop calls it once a minute. A credential that is
+    /// revoked, or whose owner no longer has a necessary role, needs no check: its event closes the connections at
+    /// once.
     pub async fn end_expired_sessions(&self) -> Result<(), Refusal> {
         let principals: Vec<Principal> = self.fanout().principals().into_iter().collect();
         for some in principals.chunks(CHECKED_PER_READ) {
@@ -116,6 +116,13 @@ impl FanoutState {
         for subscriber in ids.into_iter().filter_map(|id| self.remove(id)) {
             subscriber.outbox.disconnect(DisconnectReason::Revoked);
         }
+    }
+
+    /// Closes the connections of a user who is not a site admin that have a key for which the owner must be one.
+    pub(super) fn end_admin_keys(&mut self, user: &UserId) {
+        let keys = std::mem::take(&mut self.admin_keys);
+        self.end(user, |principal| matches!(principal, Principal::Program { key, .. } if keys.contains(key)));
+        self.admin_keys = keys;
     }
 
     /// Closes the connections of a user whose principal `matches`; they receive no later events. Their members leave

@@ -79,6 +79,10 @@ impl<Topic: Clone + Eq + Hash> TopicSubscribers<Topic> {
         }
     }
 
+    pub fn any(&self, topic: &Topic, matches: impl Fn(&TopicSubscriber) -> bool) -> bool {
+        self.by_topic.get(topic).is_some_and(|subscribers| subscribers.iter().any(matches))
+    }
+
     pub fn remove(&mut self, topic: &Topic, id: SubscriberId) {
         if let Some(topics) = self.topics.get_mut(&id) {
             topics.remove(topic);

@@ -10,12 +10,13 @@ use super::sets::{Changed, hub_id};
 use crate::feed::fanout::{Fanout, FanoutState};
 use crate::feed::item::{Item, NumberedSignal};
 use crate::feed::topic_subscribers::TopicSubscriber;
-use crate::feed::{Kinds, Subscriber};
+use crate::feed::{Codec, Kinds, Outbox, Subscriber};
 use parlor_model::{
     Event, MemberChange, Occupant, OccupantChange, OccupantSource, Path, PresentAgent, PresentUser, RoomId,
-    Signal, SiteRole, Time, UserId,
+    Signal, SignalStamp, SiteRole, Time, UserId,
 };
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::mem::discriminant;
 use std::sync::Arc;
 
 impl Fanout {
@@ -23,7 +24,7 @@ impl Fanout {
     pub(super) fn publish_occupants(&self, state: &mut FanoutState, changes: Vec<Changed>) {
         for Changed { place, user, change, occupant } in changes {
             state.occupants.history.add(&place, change, &occupant);
-            self.send_occupant(state, &place, change, &occupant, None);
+            self.send_occupant(state, &place, change, &occupant);
             if change == OccupantChange::Left && !state.is_present(&user) {
                 state.departures.cancel(&user);
                 state.departures.add(user.clone());
@@ -99,23 +100,23 @@ impl Fanout {
         if old.as_ref().and_then(|old| present(old)) == new.as_ref() {
             return;
         }
-        let new = new.map(|new| state.derived_occupant(new, self.clock.now()));
+        let now = self.clock.now();
+        // A departure has a new id.
+        let old = old.map(|old| state.renewed(&old, now));
+        let new = new.map(|new| state.derived_occupant(new, now));
         if let Some(members) = state.occupants.derived.get_mut(place) {
             match &new {
                 Some(new) => members.insert(user.clone(), new.clone()),
                 None => members.remove(user),
             };
         }
-        if state.occupants.users_place.as_ref() != Some(place) {
-            self.send_derived(state, place, old, new, None);
-            return;
-        }
-        for viewer in state.viewers(place) {
-            let seen = |occupant: &Option<Arc<Occupant>>| {
-                occupant.as_ref().and_then(|occupant| state.occupants.seen_by(occupant, &viewer))
-            };
-            let (old, new) = (seen(&old), seen(&new));
-            self.send_derived(state, place, old, new, Some(&viewer));
+        if state.occupants.users_place.as_ref() == Some(place) {
+            self.send_to_viewers(state, place, |occupants, viewer| {
+                let seen = |occupant: &Option<Arc<Occupant>>| occupants.seen_by(occupant.as_ref()?, viewer);
+                derived_change(seen(&old), seen(&new))
+            });
+        } else if let Some((change, occupant)) = derived_change(old, new) {
+            self.send_occupant(state, place, change, &occupant);
         }
     }
 
@@ -123,72 +124,78 @@ impl Fanout {
     /// disappear for this viewer.
     fn derive_for_viewer(&self, state: &mut FanoutState, viewer: &UserId, rooms_before: &BTreeSet<RoomId>) {
         let Some(place) = state.occupants.users_place.clone() else { return };
-        let rooms = state.occupants.rooms_of(viewer);
-        if rooms == *rooms_before || !state.viewers(&place).contains(viewer) {
+        let rooms = state.occupants.rooms_of(viewer).cloned().unwrap_or_default();
+        if rooms == *rooms_before {
+            return;
+        }
+        let receivers = state.receivers_of(&place, viewer);
+        if receivers.is_empty() {
             return;
         }
         let members = state.occupants.derived.get(&place).into_iter().flatten();
-        let views = members
+        let changes = members
             .filter(|(user, _)| *user != viewer)
-            .map(|(_, occupant)| (shared_rooms(occupant, rooms_before), shared_rooms(occupant, &rooms)));
-        let views: Vec<_> = views.collect();
-        for (old, new) in views {
-            let new = match new {
-                // A new id, because the viewer may already have this state with other rooms.
-                Some(new) if old.as_ref() != Some(&new) => {
-                    present(&new).cloned().map(|new| state.derived_occupant(new, self.clock.now()))
-                }
-                new => new,
-            };
-            self.send_derived(state, &place, old, new, Some(viewer));
-        }
-    }
-
-    fn send_derived(
-        &self,
-        state: &mut FanoutState,
-        place: &Path,
-        old: Option<Arc<Occupant>>,
-        new: Option<Arc<Occupant>>,
-        only: Option<&UserId>,
-    ) {
-        match (old, new) {
-            (None, None) => {}
-            (None, Some(new)) => self.send_occupant(state, place, OccupantChange::Entered, &new, only),
-            (Some(old), Some(new)) => {
-                if present(&old) != present(&new) {
-                    self.send_occupant(state, place, OccupantChange::Updated, &new, only);
-                }
-            }
-            (Some(old), None) => {
-                if let Some(left) = present(&old).cloned() {
-                    let left = state.derived_occupant(left, self.clock.now());
-                    self.send_occupant(state, place, OccupantChange::Left, &left, only);
-                }
+            .filter_map(|(_, member)| {
+                derived_change(shared_rooms(member, rooms_before), shared_rooms(member, &rooms))
+            })
+            .collect::<Vec<_>>();
+        for (change, occupant) in changes {
+            // A new id, because the viewer may already have this state with other rooms.
+            let occupant = state.renewed(&occupant, self.clock.now());
+            let (_, stamp) = self.number(state, 1);
+            let signal = occupant_signal(&place, change, &occupant, stamp);
+            for (outbox, codec) in &receivers {
+                outbox.push_item(*codec, Item::Signal(signal.clone()));
             }
         }
     }
 
-    /// Queues a change for the subscribers of a place, or only for those of one user. The outbox never drops a change:
-    /// a subscriber that is too slow is disconnected, because its set would be wrong without the change.
+    /// Queues a change for the subscribers of a place. The outbox never drops a change: a subscriber that is too slow
+    /// is disconnected, because its set would be wrong without the change.
     fn send_occupant(
         &self,
         state: &mut FanoutState,
         place: &Path,
         change: OccupantChange,
         occupant: &Arc<Occupant>,
-        only: Option<&UserId>,
     ) {
         state.occupants.lists.remove(place);
         if !state.has_presence_subscribers(place) {
             return;
         }
         let (_, stamp) = self.number(state, 1);
-        let signal = Signal::Occupant { place: place.clone(), change, occupant: occupant.clone() };
-        let signal = NumberedSignal::of(signal, stamp, None);
+        let signal = occupant_signal(place, change, occupant, stamp);
         state.each_at(place, |subscriber| {
-            if subscriber.kinds.includes(Kinds::PRESENCE) && only.is_none_or(|only| *only == subscriber.user)
-            {
+            if subscriber.kinds.includes(Kinds::PRESENCE) {
+                subscriber.outbox.push_item(subscriber.codec, Item::Signal(signal.clone()));
+            }
+        });
+    }
+
+    /// Queues a change of the place of all users for its subscribers, with the change that each user sees. Reads the
+    /// subscribers once; those of one user, and users who see the same, share the item.
+    fn send_to_viewers(
+        &self,
+        state: &mut FanoutState,
+        place: &Path,
+        seen: impl Fn(&Occupants, &UserId) -> Option<(OccupantChange, Arc<Occupant>)>,
+    ) {
+        let (_, stamp) = self.number(state, 1);
+        let mut by_user: HashMap<UserId, Option<Arc<NumberedSignal>>> = HashMap::new();
+        let mut by_view = HashMap::new();
+        state.each_at(place, |subscriber| {
+            if !subscriber.kinds.includes(Kinds::PRESENCE) {
+                return;
+            }
+            let signal = by_user.entry(subscriber.user.clone()).or_insert_with(|| {
+                let (change, occupant) = seen(&state.occupants, &subscriber.user)?;
+                // The signal keeps the occupant, so no other one gets its address.
+                let signal = by_view
+                    .entry((discriminant(&change), Arc::as_ptr(&occupant)))
+                    .or_insert_with(|| occupant_signal(place, change, &occupant, stamp));
+                Some(Arc::clone(signal))
+            });
+            if let Some(signal) = signal {
                 subscriber.outbox.push_item(subscriber.codec, Item::Signal(signal.clone()));
             }
         });
@@ -264,6 +271,14 @@ impl FanoutState {
         })
     }
 
+    /// The same state of a member with a new id of the hub.
+    fn renewed(&mut self, occupant: &Occupant, now: Time) -> Arc<Occupant> {
+        let number = self.occupants.sets.next_number(now);
+        // At least the time of the state, because the clock may have been set back.
+        let (id, at) = (hub_id(number), now.max(occupant.at));
+        Arc::new(Occupant { id, order: Some((number, 0)), at, ..occupant.clone() })
+    }
+
     pub(super) fn each_at(&self, place: &Path, publish: impl FnMut(&TopicSubscriber)) {
         match place.room() {
             Some(room) => self.rooms.each(&room, publish),
@@ -272,20 +287,22 @@ impl FanoutState {
     }
 
     pub(super) fn has_presence_subscribers(&self, place: &Path) -> bool {
-        let mut found = false;
-        self.each_at(place, |subscriber| found |= subscriber.kinds.includes(Kinds::PRESENCE));
-        found
+        let receives = |subscriber: &TopicSubscriber| subscriber.kinds.includes(Kinds::PRESENCE);
+        match place.room() {
+            Some(room) => self.rooms.any(&room, receives),
+            None => self.paths.any(place, receives),
+        }
     }
 
-    /// Users with a subscription to the presence set of a place.
-    fn viewers(&self, place: &Path) -> BTreeSet<UserId> {
-        let mut viewers = BTreeSet::new();
+    /// Queues of a user's subscriptions to the presence set of a place.
+    fn receivers_of(&self, place: &Path, user: &UserId) -> Vec<(Arc<Outbox>, Codec)> {
+        let mut receivers = Vec::new();
         self.each_at(place, |subscriber| {
-            if subscriber.kinds.includes(Kinds::PRESENCE) {
-                viewers.insert(subscriber.user.clone());
+            if subscriber.user == *user && subscriber.kinds.includes(Kinds::PRESENCE) {
+                receivers.push((subscriber.outbox.clone(), subscriber.codec));
             }
         });
-        viewers
+        receivers
     }
 }
 
@@ -295,11 +312,11 @@ impl Occupants {
         if present(occupant).is_some_and(|user| user.user == *viewer) {
             return Some(occupant.clone());
         }
-        shared_rooms(occupant, &self.rooms_of(viewer))
+        shared_rooms(occupant, self.rooms_of(viewer)?)
     }
 
-    fn rooms_of(&self, user: &UserId) -> BTreeSet<RoomId> {
-        self.directory.user(user).map(|facts| facts.rooms.clone()).unwrap_or_default()
+    fn rooms_of(&self, user: &UserId) -> Option<&BTreeSet<RoomId>> {
+        self.directory.user(user).map(|facts| &facts.rooms)
     }
 }
 
@@ -315,6 +332,29 @@ pub(super) fn shared_rooms(occupant: &Arc<Occupant>, rooms: &BTreeSet<RoomId>) -
             Some(Arc::new(Occupant { source, ..Occupant::clone(occupant) }))
         }
     }
+}
+
+/// The change between two states of a derived member, with the newer state or, of a departure, the last one.
+fn derived_change(
+    old: Option<Arc<Occupant>>,
+    new: Option<Arc<Occupant>>,
+) -> Option<(OccupantChange, Arc<Occupant>)> {
+    match (old, new) {
+        (None, None) => None,
+        (None, Some(new)) => Some((OccupantChange::Entered, new)),
+        (Some(old), Some(new)) => (present(&old) != present(&new)).then_some((OccupantChange::Updated, new)),
+        (Some(old), None) => Some((OccupantChange::Left, old)),
+    }
+}
+
+fn occupant_signal(
+    place: &Path,
+    change: OccupantChange,
+    occupant: &Arc<Occupant>,
+    stamp: SignalStamp,
+) -> Arc<NumberedSignal> {
+    let signal = Signal::Occupant { place: place.clone(), change, occupant: occupant.clone() };
+    NumberedSignal::of(signal, stamp, None)
 }
 
 fn present(occupant: &Occupant) -> Option<&PresentUser> {

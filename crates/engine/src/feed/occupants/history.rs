@@ -10,6 +10,8 @@ use std::time::Duration;
 const MAX_AGE: Duration = Duration::from_secs(120);
 /// Maximum number of records of one place; the oldest are dropped first.
 const MAX_PER_PLACE: usize = 1000;
+/// Number of dropped records, beyond that of the stored ones, whose entries in the order of all records may remain.
+const SPARE_ENTRIES: usize = 4096;
 
 /// A query for the changes of a place that clients made.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,6 +40,8 @@ pub struct History {
     places: HashMap<Path, VecDeque<OccupantRecord>>,
     /// All records, oldest first. A record that its place has already dropped is skipped.
     order: VecDeque<(Path, u64)>,
+    /// Number of records in `places`.
+    stored: usize,
     bytes: usize,
     max_bytes: usize,
     last_number: u64,
@@ -46,7 +50,14 @@ pub struct History {
 impl History {
     pub fn new(limits: &Limits) -> Self {
         let max_bytes = limits.occupant_history_bytes;
-        Self { places: HashMap::new(), order: VecDeque::new(), bytes: 0, max_bytes, last_number: 0 }
+        Self {
+            places: HashMap::new(),
+            order: VecDeque::new(),
+            stored: 0,
+            bytes: 0,
+            max_bytes,
+            last_number: 0,
+        }
     }
 
     pub fn add(&mut self, place: &Path, change: OccupantChange, occupant: &Arc<Occupant>) {
@@ -54,15 +65,30 @@ impl History {
         let (number, occupant) = (self.last_number, occupant.clone());
         let now = occupant.at;
         self.bytes += weight(&occupant);
+        self.stored += 1;
         let records = self.places.entry(place.clone()).or_default();
         records.push_back(OccupantRecord { number, change, occupant });
         if records.len() > MAX_PER_PLACE
             && let Some(dropped) = records.pop_front()
         {
             self.bytes -= weight(&dropped.occupant);
+            self.stored -= 1;
         }
         self.order.push_back((place.clone(), number));
         self.truncate(now);
+        self.compact();
+    }
+
+    /// Removes the entries of dropped records from `order` when they are the majority. Amortized constant time.
+    fn compact(&mut self) {
+        if self.order.len() <= 2 * self.stored + SPARE_ENTRIES {
+            return;
+        }
+        let Self { places, order, .. } = self;
+        order.retain(|(place, number)| {
+            let first = places.get(place).and_then(VecDeque::front);
+            first.is_some_and(|first| first.number <= *number)
+        });
     }
 
     /// Drops the records that are too old, and the oldest ones beyond the limit of bytes.
@@ -79,6 +105,7 @@ impl History {
                 }
                 records.pop_front();
                 self.bytes -= weight(&first.occupant);
+                self.stored -= 1;
                 if records.is_empty() {
                     self.places.remove(place);
                 }
@@ -163,6 +190,21 @@ mod tests {
             by_bytes.add(&place, OccupantChange::Updated, &occupant(1));
         }
         assert_eq!(numbers(&by_bytes, &place, &all(true)), [4, 5]);
+    }
+
+    #[test]
+    fn entries_of_dropped_records_are_forgotten() {
+        let (quiet, busy) = (Path::stored("x/a"), Path::stored("x/b"));
+        let mut history = history(1 << 30);
+        history.add(&quiet, OccupantChange::Entered, &occupant(1));
+        for _ in 0..10 * (MAX_PER_PLACE + SPARE_ENTRIES) {
+            history.add(&busy, OccupantChange::Updated, &occupant(1));
+            assert!(history.order.len() <= 2 * (MAX_PER_PLACE + 1) + SPARE_ENTRIES);
+        }
+        assert_eq!(history.stored, MAX_PER_PLACE + 1);
+        assert_eq!(numbers(&history, &quiet, &all(true)), [1]);
+        history.truncate(Time(180_000_000));
+        assert!(history.places.is_empty() && history.order.is_empty() && history.stored == 0);
     }
 
     #[test]

@@ -150,3 +150,19 @@ fn a_former_site_admin_loses_the_feeds_that_its_role_permitted() {
         assert_eq!(test.outbox.is_closed(), ends, "{by_role} {role:?}");
     }
 }
+
+#[test]
+fn a_key_that_needs_a_site_admin_ends_with_the_role_of_its_owner() {
+    for (is_admin_key, role, ends) in
+        [(true, SiteRole::User, true), (true, SiteRole::Admin, false), (false, SiteRole::User, false)]
+    {
+        let test = Test::new(Order::PerRoom);
+        if is_admin_key {
+            test.fanout.add_admin_key(KeyId::stored("key"));
+        }
+        let user = User { role, ..crate::commands::test_fixtures::user("ann") };
+        let changed = Event::UserChanged { user: Arc::new(user), audience: Arc::default() };
+        test.fanout.publish(&[logged(1, changed)]);
+        assert_eq!(test.outbox.is_closed(), ends, "{is_admin_key} {role:?}");
+    }
+}

@@ -87,6 +87,31 @@ fn the_place_of_all_users_shows_only_users_with_a_shared_room() {
 }
 
 #[test]
+fn a_change_of_the_place_of_all_users_is_one_item_for_all_viewers_that_see_the_same() {
+    let mut test = Test::new();
+    for name in ["ann", "ben", "cat"] {
+        test.stored.insert(user(name), facts(name, &["lobby", "attic"], &[]));
+    }
+    test.stored.insert(user("dan"), facts("dan", &["lobby"], &[]));
+    test.stored.insert(user("eve"), facts("eve", &[], &[]));
+    let viewers = ["ann", "ann", "cat", "dan", "eve"].map(|name| test.viewer(name, EVERYONE));
+    for viewer in &viewers {
+        take(&viewer.outbox);
+    }
+    let before = test.fanout.state.lock().last_ordinal;
+    test.online("ben");
+    assert_eq!(test.fanout.state.lock().last_ordinal, before.plus(1), "one number for all viewers");
+    let items = viewers.map(|viewer| match take(&viewer.outbox).pop() {
+        Some(Entry { item: Item::Signal(signal), .. }) => Some(signal),
+        _ => None,
+    });
+    let [Some(first), Some(second), Some(third), Some(fourth), None] = items else {
+        panic!("eve shares no room")
+    };
+    assert!(Arc::ptr_eq(&first, &second) && Arc::ptr_eq(&first, &third) && !Arc::ptr_eq(&first, &fourth));
+}
+
+#[test]
 fn a_connection_that_enters_places_itself_makes_no_derived_member() {
     let mut test = Test::new();
     test.stored.insert(user("ben"), facts("Ben", &["lobby"], &[]));

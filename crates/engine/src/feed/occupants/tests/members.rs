@@ -1,6 +1,7 @@
 //! Members of clients: newness, lost and resumed connections, limits and revocation.
 
 use super::*;
+use parlor_model::{KeyId, SiteRole, User};
 
 #[test]
 fn a_second_enter_is_an_update_and_an_older_state_is_ignored() {
@@ -164,6 +165,22 @@ fn a_user_who_loses_a_right_leaves_in_the_same_publication() {
     lost(|| Event::UserRemoved(user("ben")), true, &mut test, &mut lobby, &mut other);
     let sign_in = || Event::SignInEnded { user: user("ben"), sign_in: SignInId::stored("sign-in-of-ben") };
     lost(sign_in, true, &mut test, &mut lobby, &mut other);
+}
+
+#[test]
+fn members_with_a_key_that_needs_a_site_admin_leave_with_the_role_of_its_owner() {
+    let mut test = Test::new();
+    let mut viewer = test.viewer("ann", "x/a");
+    let key = KeyId::stored("key");
+    test.fanout.add_admin_key(key.clone());
+    let principal = Principal::Program { user: user("ben"), key };
+    let ben = test.fanout.state.lock().occupants.sets.hold("c1", &user("ben"), &principal).unwrap();
+    test.enter(&ben, "ben", "x/a", update("ben", (1, 0), ""));
+    for (role, expected) in [(SiteRole::Admin, &["set", "+ben"][..]), (SiteRole::User, &["-ben"])] {
+        let changed = User { role, ..crate::commands::test_fixtures::user("ben") };
+        test.publish(Event::UserChanged { user: Arc::new(changed), audience: Arc::default() });
+        assert_eq!(viewer.words(), expected, "{role:?}");
+    }
 }
 
 #[test]
