@@ -1,8 +1,8 @@
 //! Publication of changes of presence sets, and the derived members that follow from them.
 //!
 //! A user who has entered a place through a client has no derived member there, and agents that a client's member
-//! announces are not derived. In the place of all users, each viewer receives only users with a shared room, with only
-//! the shared rooms.
+//! announces are not derived. In the place of all users, each viewer receives only users with a shared room, and derived
+//! members with only the shared rooms.
 
 use super::Occupants;
 use super::directory::UserFacts;
@@ -23,8 +23,19 @@ impl Fanout {
     /// Publishes changes of clients' members, and the changes of derived members that follow.
     pub(super) fn publish_occupants(&self, state: &mut FanoutState, changes: Vec<Changed>) {
         for Changed { place, user, change, occupant } in changes {
-            state.occupants.history.add(&place, change, &occupant);
-            self.send_occupant(state, &place, change, &occupant);
+            state.occupants.history.add(&place, &user, change, &occupant);
+            if state.occupants.users_place.as_ref() == Some(&place) {
+                // Without its facts, the member appears for other users when they are read.
+                let is_unknown = state.occupants.directory.user(&user).is_none();
+                if is_unknown && state.occupants.directory.request(&user) {
+                    self.occupants_changed.notify_one();
+                }
+                self.send_to_viewers(state, &place, |occupants, viewer| {
+                    occupants.sees_entered(viewer, &user).then(|| (change, occupant.clone()))
+                });
+            } else {
+                self.send_occupant(state, &place, change, &occupant);
+            }
             if change == OccupantChange::Left && !state.is_present(&user) {
                 state.departures.cancel(&user);
                 state.departures.add(user.clone());
@@ -65,11 +76,15 @@ impl Fanout {
         self.publish_occupants(state, ended);
     }
 
-    /// Replaces the facts about a user, and publishes the derived members that change.
+    /// Replaces the facts about a user, and publishes the members that change.
     pub(super) fn set_facts(&self, state: &mut FanoutState, user: &UserId, facts: Option<UserFacts>) {
         let rooms_before = state.occupants.directory.set(user, facts);
         self.derive_everywhere(state, user);
-        self.derive_for_viewer(state, user, &rooms_before);
+        let rooms = state.occupants.rooms_of(user).cloned().unwrap_or_default();
+        if rooms != rooms_before {
+            self.publish_entered(state, user, &rooms_before, &rooms);
+            self.publish_for_viewer(state, user, &rooms_before, &rooms);
+        }
     }
 
     /// Publishes the changes of a user's derived members in all places.
@@ -120,25 +135,50 @@ impl Fanout {
         }
     }
 
+    /// Publishes the members that a user whose rooms have changed has entered in the place of all users, to the other
+    /// users for whom they appear or disappear.
+    fn publish_entered(
+        &self,
+        state: &mut FanoutState,
+        user: &UserId,
+        rooms_before: &BTreeSet<RoomId>,
+        rooms: &BTreeSet<RoomId>,
+    ) {
+        let Some(place) = state.occupants.users_place.clone() else { return };
+        for occupant in state.occupants.sets.entered_by(user, &place) {
+            let occupant = state.renewed(&occupant, self.clock.now());
+            self.send_to_viewers(state, &place, |occupants, viewer| {
+                let change = entered_change(rooms_before, rooms, occupants.rooms_of(viewer)?)?;
+                (viewer != user).then(|| (change, occupant.clone()))
+            });
+        }
+    }
+
     /// Publishes to a viewer whose rooms have changed the members of the place of all users that appear, change or
     /// disappear for this viewer.
-    fn derive_for_viewer(&self, state: &mut FanoutState, viewer: &UserId, rooms_before: &BTreeSet<RoomId>) {
+    fn publish_for_viewer(
+        &self,
+        state: &mut FanoutState,
+        viewer: &UserId,
+        rooms_before: &BTreeSet<RoomId>,
+        rooms: &BTreeSet<RoomId>,
+    ) {
         let Some(place) = state.occupants.users_place.clone() else { return };
-        let rooms = state.occupants.rooms_of(viewer).cloned().unwrap_or_default();
-        if rooms == *rooms_before {
-            return;
-        }
         let receivers = state.receivers_of(&place, viewer);
         if receivers.is_empty() {
             return;
         }
-        let members = state.occupants.derived.get(&place).into_iter().flatten();
-        let changes = members
-            .filter(|(user, _)| *user != viewer)
-            .filter_map(|(_, member)| {
-                derived_change(shared_rooms(member, rooms_before), shared_rooms(member, &rooms))
-            })
-            .collect::<Vec<_>>();
+        let occupants = &state.occupants;
+        let derived = occupants.derived.get(&place).into_iter().flatten();
+        let derived = derived.filter(|(user, _)| *user != viewer).filter_map(|(_, member)| {
+            derived_change(shared_rooms(member, rooms_before), shared_rooms(member, rooms))
+        });
+        let entered = occupants.sets.in_place(&place).filter(|(user, _)| *user != viewer);
+        let entered = entered.filter_map(|(user, member)| {
+            let change = entered_change(rooms_before, rooms, occupants.rooms_of(user)?)?;
+            Some((change, member.clone()))
+        });
+        let changes: Vec<_> = entered.chain(derived).collect();
         for (change, occupant) in changes {
             // A new id, because the viewer may already have this state with other rooms.
             let occupant = state.renewed(&occupant, self.clock.now());
@@ -180,6 +220,9 @@ impl Fanout {
         place: &Path,
         seen: impl Fn(&Occupants, &UserId) -> Option<(OccupantChange, Arc<Occupant>)>,
     ) {
+        if !state.has_presence_subscribers(place) {
+            return;
+        }
         let (_, stamp) = self.number(state, 1);
         let mut by_user: HashMap<UserId, Option<Arc<NumberedSignal>>> = HashMap::new();
         let mut by_view = HashMap::new();
@@ -276,7 +319,8 @@ impl FanoutState {
         let number = self.occupants.sets.next_number(now);
         // At least the time of the state, because the clock may have been set back.
         let (id, at) = (hub_id(number), now.max(occupant.at));
-        Arc::new(Occupant { id, order: Some((number, 0)), at, ..occupant.clone() })
+        let order = present(occupant).map(|_| (number, 0));
+        Arc::new(Occupant { id, order, at, ..occupant.clone() })
     }
 
     pub(super) fn each_at(&self, place: &Path, publish: impl FnMut(&TopicSubscriber)) {
@@ -315,6 +359,12 @@ impl Occupants {
         shared_rooms(occupant, self.rooms_of(viewer)?)
     }
 
+    /// Whether a viewer receives the members that a user has entered in the place of all users.
+    pub(super) fn sees_entered(&self, viewer: &UserId, user: &UserId) -> bool {
+        let share_a_room = || Some(!self.rooms_of(viewer)?.is_disjoint(self.rooms_of(user)?));
+        viewer == user || share_a_room().unwrap_or(false)
+    }
+
     fn rooms_of(&self, user: &UserId) -> Option<&BTreeSet<RoomId>> {
         self.directory.user(user).map(|facts| &facts.rooms)
     }
@@ -344,6 +394,20 @@ fn derived_change(
         (None, Some(new)) => Some((OccupantChange::Entered, new)),
         (Some(old), Some(new)) => (present(&old) != present(&new)).then_some((OccupantChange::Updated, new)),
         (Some(old), None) => Some((OccupantChange::Left, old)),
+    }
+}
+
+/// Whether a member that a client entered in the place of all users appears or disappears: the rooms of either its user
+/// or the viewer have changed, `other` are those of the other user.
+fn entered_change(
+    before: &BTreeSet<RoomId>,
+    after: &BTreeSet<RoomId>,
+    other: &BTreeSet<RoomId>,
+) -> Option<OccupantChange> {
+    match (before.is_disjoint(other), after.is_disjoint(other)) {
+        (true, false) => Some(OccupantChange::Entered),
+        (false, true) => Some(OccupantChange::Left),
+        _ => None,
     }
 }
 

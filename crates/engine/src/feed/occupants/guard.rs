@@ -8,7 +8,7 @@ use crate::feed::reservations::Reservation;
 use crate::ports::Snapshot;
 use parlor_model::query::{MayEnterPlace, MayListOccupants, MayReadOccupantHistory};
 use parlor_model::{Caller, MemberId, Occupant, Path, Refusal, RoomId, Time, UserId};
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 /// The members of a connection. Dropping it begins their grace period (`Limits::occupant_grace`), after which they
@@ -47,7 +47,8 @@ impl Hub {
         Ok(self.fanout().occupants_for(place, &user, &rooms))
     }
 
-    /// Changes of a presence set that clients made: at most 1,000 of the last 2 minutes.
+    /// Changes of a presence set that clients made: at most 1,000 of the last 2 minutes. In the place of all users, only
+    /// those of users who share a room with the caller now.
     pub async fn presence_history(
         &self,
         caller: &Caller,
@@ -55,8 +56,20 @@ impl Hub {
         history: OccupantHistory,
     ) -> Result<Vec<OccupantRecord>, Refusal> {
         self.may(caller, MayReadOccupantHistory { place: place.clone() }).await?;
+        let is_filtered = self.fanout().state.lock().occupants.users_place.as_ref() == Some(place);
+        let seen = if is_filtered {
+            let viewer = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+            let peers = self.read_snapshot(move |_, snapshot| {
+                let peers = snapshot.peers(&viewer)?.into_iter();
+                Ok(peers.chain([viewer.clone()]).collect::<HashSet<UserId>>())
+            });
+            Some(peers.await?)
+        } else {
+            None
+        };
+        let is_seen = |user: &UserId| seen.as_ref().is_none_or(|seen| seen.contains(user));
         let state = self.fanout().state.lock();
-        Ok(state.occupants.history.page(place, &history, self.now()))
+        Ok(state.occupants.history.page(place, &history, self.now(), is_seen))
     }
 
     /// Makes every user who is online a derived member of this place. Set once, before the first connection.

@@ -1,7 +1,7 @@
 //! Changes of presence sets that clients made in the last minutes, in memory.
 
 use crate::Limits;
-use parlor_model::{Occupant, OccupantChange, Path, Time};
+use parlor_model::{Occupant, OccupantChange, Path, Time, UserId};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,6 +32,7 @@ pub struct OccupantHistory {
 pub struct OccupantRecord {
     /// Number of the record; it increases with each record of any place.
     pub number: u64,
+    pub user: UserId,
     pub change: OccupantChange,
     pub occupant: Arc<Occupant>,
 }
@@ -60,14 +61,14 @@ impl History {
         }
     }
 
-    pub fn add(&mut self, place: &Path, change: OccupantChange, occupant: &Arc<Occupant>) {
+    pub fn add(&mut self, place: &Path, user: &UserId, change: OccupantChange, occupant: &Arc<Occupant>) {
         self.last_number += 1;
         let (number, occupant) = (self.last_number, occupant.clone());
         let now = occupant.at;
         self.bytes += weight(&occupant);
         self.stored += 1;
         let records = self.places.entry(place.clone()).or_default();
-        records.push_back(OccupantRecord { number, change, occupant });
+        records.push_back(OccupantRecord { number, user: user.clone(), change, occupant });
         if records.len() > MAX_PER_PLACE
             && let Some(dropped) = records.pop_front()
         {
@@ -114,14 +115,24 @@ impl History {
         }
     }
 
-    pub fn page(&self, place: &Path, query: &OccupantHistory, now: Time) -> Vec<OccupantRecord> {
+    /// Returns the records of the users that `is_seen` accepts.
+    pub fn page(
+        &self,
+        place: &Path,
+        query: &OccupantHistory,
+        now: Time,
+        is_seen: impl Fn(&UserId) -> bool,
+    ) -> Vec<OccupantRecord> {
         let start = query.start.unwrap_or(Time(i64::MIN)).max(now.minus(MAX_AGE));
         let in_page = |record: &&OccupantRecord| {
             let beyond = query.cursor.is_none_or(|cursor| match query.forwards {
                 true => record.number > cursor,
                 false => record.number < cursor,
             });
-            beyond && record.occupant.at >= start && query.end.is_none_or(|end| record.occupant.at <= end)
+            beyond
+                && is_seen(&record.user)
+                && record.occupant.at >= start
+                && query.end.is_none_or(|end| record.occupant.at <= end)
         };
         let records = self.places.get(place).into_iter().flatten();
         match query.forwards {
@@ -146,6 +157,10 @@ mod tests {
         Arc::new(Occupant { connection, client, id: "x".into(), order: None, at: Time(at), source })
     }
 
+    fn ann() -> UserId {
+        UserId::stored("ann")
+    }
+
     fn history(max_bytes: usize) -> History {
         History::new(&Limits { occupant_history_bytes: max_bytes, ..Limits::default() })
     }
@@ -155,16 +170,16 @@ mod tests {
     }
 
     fn numbers(history: &History, place: &Path, query: &OccupantHistory) -> Vec<u64> {
-        history.page(place, query, Time(1)).iter().map(|record| record.number).collect()
+        history.page(place, query, Time(1), |_| true).iter().map(|record| record.number).collect()
     }
 
     #[test]
     fn pages_follow_each_other_in_both_directions() {
         let (mut history, place) = (history(1 << 20), Path::stored("x/a"));
         for at in 1..=5 {
-            history.add(&place, OccupantChange::Entered, &occupant(at));
+            history.add(&place, &ann(), OccupantChange::Entered, &occupant(at));
         }
-        history.add(&Path::stored("x/b"), OccupantChange::Entered, &occupant(6));
+        history.add(&Path::stored("x/b"), &ann(), OccupantChange::Entered, &occupant(6));
         let page = |forwards, cursor| OccupantHistory { cursor, limit: 2, ..all(forwards) };
         assert_eq!(numbers(&history, &place, &page(true, None)), [1, 2]);
         assert_eq!(numbers(&history, &place, &page(true, Some(2))), [3, 4]);
@@ -172,6 +187,7 @@ mod tests {
         assert_eq!(numbers(&history, &place, &page(false, Some(4))), [3, 2]);
         let between = OccupantHistory { start: Some(Time(2)), end: Some(Time(3)), ..all(true) };
         assert_eq!(numbers(&history, &place, &between), [2, 3]);
+        assert_eq!(history.page(&place, &all(true), Time(1), |user| *user != ann()), []);
     }
 
     #[test]
@@ -179,7 +195,7 @@ mod tests {
         let place = Path::stored("x/a");
         let mut by_number = history(1 << 30);
         for _ in 0..MAX_PER_PLACE + 3 {
-            by_number.add(&place, OccupantChange::Updated, &occupant(1));
+            by_number.add(&place, &ann(), OccupantChange::Updated, &occupant(1));
         }
         assert_eq!(numbers(&by_number, &place, &all(true))[0], 4);
         let minute = 60_000_000;
@@ -187,7 +203,7 @@ mod tests {
         assert!(by_number.places.is_empty() && by_number.order.is_empty() && by_number.bytes == 0);
         let mut by_bytes = history(2 * weight(&occupant(1)));
         for _ in 0..5 {
-            by_bytes.add(&place, OccupantChange::Updated, &occupant(1));
+            by_bytes.add(&place, &ann(), OccupantChange::Updated, &occupant(1));
         }
         assert_eq!(numbers(&by_bytes, &place, &all(true)), [4, 5]);
     }
@@ -196,9 +212,9 @@ mod tests {
     fn entries_of_dropped_records_are_forgotten() {
         let (quiet, busy) = (Path::stored("x/a"), Path::stored("x/b"));
         let mut history = history(1 << 30);
-        history.add(&quiet, OccupantChange::Entered, &occupant(1));
+        history.add(&quiet, &ann(), OccupantChange::Entered, &occupant(1));
         for _ in 0..10 * (MAX_PER_PLACE + SPARE_ENTRIES) {
-            history.add(&busy, OccupantChange::Updated, &occupant(1));
+            history.add(&busy, &ann(), OccupantChange::Updated, &occupant(1));
             assert!(history.order.len() <= 2 * (MAX_PER_PLACE + 1) + SPARE_ENTRIES);
         }
         assert_eq!(history.stored, MAX_PER_PLACE + 1);
@@ -210,7 +226,7 @@ mod tests {
     #[test]
     fn records_older_than_two_minutes_are_not_returned() {
         let (mut history, place) = (history(1 << 20), Path::stored("x/a"));
-        history.add(&place, OccupantChange::Entered, &occupant(1));
-        assert_eq!(history.page(&place, &all(true), Time(121_000_000)), []);
+        history.add(&place, &ann(), OccupantChange::Entered, &occupant(1));
+        assert_eq!(history.page(&place, &all(true), Time(121_000_000), |_| true), []);
     }
 }

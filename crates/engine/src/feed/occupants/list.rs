@@ -72,8 +72,11 @@ impl Fanout {
             true => shared_rooms(occupant, rooms),
             false => Some(occupant.clone()),
         });
-        let entered = state.occupants.sets.in_place(place).cloned();
-        entered.chain(derived).collect()
+        let directory = &state.occupants.directory;
+        let shares_a_room = |user| directory.user(user).is_some_and(|facts| !facts.rooms.is_disjoint(rooms));
+        let entered = state.occupants.sets.in_place(place);
+        let entered = entered.filter(|(user, _)| !is_filtered || *user == viewer || shares_a_room(user));
+        entered.map(|(_, occupant)| occupant.clone()).chain(derived).collect()
     }
 
     fn list(&self, state: &mut FanoutState, place: &Path, viewer: &UserId) -> Arc<SharedOccupants> {
@@ -86,7 +89,9 @@ impl Fanout {
             true => state.occupants.seen_by(occupant, viewer),
             false => Some(occupant.clone()),
         });
-        let occupants = state.occupants.sets.in_place(place).cloned().chain(derived).collect();
+        let entered = state.occupants.sets.in_place(place);
+        let entered = entered.filter(|(user, _)| !is_filtered || state.occupants.sees_entered(viewer, user));
+        let occupants = entered.map(|(_, occupant)| occupant.clone()).chain(derived).collect();
         let (_, stamp) = self.number(state, 1);
         let list = SharedOccupants::of(OccupantList { place: place.clone(), occupants, stamp });
         if !is_filtered {

@@ -1,5 +1,6 @@
 //! Reads the facts that members are derived from, and ends grace periods.
 
+use super::Occupants;
 use super::directory::{AgentFacts, ToRead, UserFacts};
 use crate::feed::fanout::{Fanout, FanoutState};
 use crate::hub::WeakHub;
@@ -85,7 +86,8 @@ impl Fanout {
 
     pub(super) fn begin_read(&self) -> Option<ToRead> {
         let state = &mut *self.state.lock();
-        state.occupants.directory.begin_read(state.by_user.keys())
+        let Occupants { directory, sets, .. } = &mut state.occupants;
+        directory.begin_read(state.by_user.keys().chain(sets.users()))
     }
 
     /// Installs facts that were read, unless they may be outdated and `always` is not set. Returns whether all facts
@@ -162,9 +164,12 @@ impl Fanout {
 }
 
 impl FanoutState {
-    /// Whether members may be derived from these facts, or the user may see members.
+    /// Whether members may be derived from these facts, or the user may see members or has entered a place.
     fn needs_facts(&self, user: &UserId, facts: &UserFacts) -> bool {
-        !facts.agents.is_empty() || self.by_user.contains_key(user) || self.derives_members(user)
+        !facts.agents.is_empty()
+            || self.by_user.contains_key(user)
+            || self.derives_members(user)
+            || self.occupants.has_user(user)
     }
 }
 

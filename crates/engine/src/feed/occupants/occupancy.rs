@@ -36,7 +36,7 @@ impl Hub {
         }
         occupancy.connections = connections.len() as u64;
         let members: Vec<&str> =
-            state.occupants.sets.in_place(place).map(|occupant| &*occupant.connection).collect();
+            state.occupants.sets.in_place(place).map(|(_, occupant)| &*occupant.connection).collect();
         occupancy.members = members.len() as u64;
         occupancy.member_connections = members.into_iter().collect::<HashSet<_>>().len() as u64;
         Ok(occupancy)

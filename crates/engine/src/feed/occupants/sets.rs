@@ -309,9 +309,24 @@ impl PresenceSets {
         all.into_iter().flat_map(|(connection, one)| self.depart(&connection, one, now)).collect()
     }
 
-    /// Members of a place, in the order of their connections and client ids.
-    pub fn in_place(&self, place: &Path) -> impl Iterator<Item = &Arc<Occupant>> {
-        self.places.get(place).into_iter().flatten().map(|(_, member)| &member.occupant)
+    /// Members of a place and their users, in the order of their connections and client ids.
+    pub fn in_place(&self, place: &Path) -> impl Iterator<Item = (&UserId, &Arc<Occupant>)> {
+        let members = self.places.get(place).into_iter().flatten();
+        members.filter_map(|(key, member)| {
+            let holder = self.connections.get(&key.connection)?;
+            Some((&holder.user, &member.occupant))
+        })
+    }
+
+    /// Members of a place that a user has entered.
+    pub fn entered_by(&self, user: &UserId, place: &Path) -> Vec<Arc<Occupant>> {
+        let keys = self.of_user.get(user).and_then(|places| places.get(place)).into_iter().flatten();
+        keys.filter_map(|key| Some(self.member(place, key)?.occupant.clone())).collect()
+    }
+
+    /// Users with members.
+    pub fn users(&self) -> impl Iterator<Item = &UserId> {
+        self.of_user.keys()
     }
 
     pub fn has_user(&self, user: &UserId) -> bool {

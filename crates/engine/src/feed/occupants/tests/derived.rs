@@ -87,6 +87,37 @@ fn the_place_of_all_users_shows_only_users_with_a_shared_room() {
 }
 
 #[test]
+fn members_that_clients_entered_in_the_place_of_all_users_are_seen_only_with_a_shared_room() {
+    let mut test = Test::new();
+    test.stored.insert(user("ann"), facts("Ann", &["lobby"], &[]));
+    test.stored.insert(user("ben"), facts("Ben", &["lobby"], &[]));
+    test.stored.insert(user("cat"), facts("Cat", &["attic"], &[]));
+    let mut ann = test.viewer("ann", EVERYONE);
+    let (ben, cat) = (test.hold("c1", "ben"), test.hold("c2", "cat"));
+    test.enter(&ben, "ben", EVERYONE, update("ben", (1, 0), "1"));
+    assert_eq!(ann.words(), ["set"], "the rooms of ben are not known yet");
+    test.load();
+    test.enter(&cat, "cat", EVERYONE, update("cat", (1, 0), "1"));
+    test.load();
+    test.enter(&cat, "cat", EVERYONE, update("cat", (2, 0), "2"));
+    test.fanout.sweep_occupants();
+    assert_eq!(ann.words(), ["+ben"], "the facts about members are kept");
+    let mut own = test.viewer("cat", EVERYONE);
+    test.check(&mut own);
+    assert_eq!(own.set.as_ref().unwrap().len(), 1, "only the own member");
+    // The rooms of a member's user, then those of a viewer.
+    test.change_member("lobby", MemberChange::Added(MemberId::User(user("cat"))));
+    assert_eq!((ann.words(), own.words()), (vec!["+cat".into()], vec!["set".into(), "+ben".into()]));
+    test.enter(&cat, "cat", EVERYONE, update("cat", (3, 0), "3"));
+    test.change_member("lobby", MemberChange::Removed(MemberId::User(user("ann"))));
+    assert_eq!(ann.words(), ["*cat", "-ben", "-cat"]);
+    test.leave(&cat, EVERYONE, update("cat", (4, 0), ""));
+    assert_eq!((ann.words(), own.words()), (vec![], vec!["*cat".into(), "-cat".into()]));
+    test.check(&mut ann);
+    test.check(&mut own);
+}
+
+#[test]
 fn a_change_of_the_place_of_all_users_is_one_item_for_all_viewers_that_see_the_same() {
     let mut test = Test::new();
     for name in ["ann", "ben", "cat"] {
