@@ -14,8 +14,8 @@ use parlor_wire::ably::frames::{Frame, PresenceMessage, PublishResult, flags};
 use parlor_wire::ably::occupants;
 use parlor_wire::ably::presence::{PresenceAction, PresenceId};
 
-/// Maximum number of changes in one frame.
-const MAX_CHANGES: usize = 100;
+/// Maximum number of changes in one frame. Clients join the changes that they queue before they are connected.
+const MAX_CHANGES: usize = 1000;
 
 impl Connected {
     pub async fn change_presence(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {

@@ -20,7 +20,7 @@ use parlor_wire::ably::frames::{Format, Frame, Message, PublishResult, flags};
 use parlor_wire::ably::serial::MessageSerial;
 
 /// Maximum number of messages of one frame in a project channel. Each of them is a command of its own.
-const MAX_POSTS: usize = 100;
+const MAX_POSTS: usize = 1000;
 
 impl Connected {
     pub async fn publish(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {

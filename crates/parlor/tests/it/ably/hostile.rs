@@ -265,7 +265,7 @@ async fn names_of_one_channel_and_changes_of_one_frame_are_bounded() {
     let serial = client.take_serial();
     let changes = Frame {
         msg_serial: Some(serial),
-        presence: Some(vec![change; 101]),
+        presence: Some(vec![change; 1001]),
         ..Frame::of_channel(Action::Presence, "chat")
     };
     client.send(&changes).await.unwrap();
