@@ -25,7 +25,7 @@ impl Fanout {
         for Changed { place, user, change, occupant } in changes {
             state.occupants.history.add(&place, &user, change, &occupant);
             if state.occupants.users_place.as_ref() == Some(&place) {
-                // Without its facts, the member appears for other users when they are read.
+                // Other users receive the member once the facts about its user have been read.
                 let is_unknown = state.occupants.directory.user(&user).is_none();
                 if is_unknown && state.occupants.directory.request(&user) {
                     self.occupants_changed.notify_one();
@@ -135,8 +135,8 @@ impl Fanout {
         }
     }
 
-    /// Publishes the members that a user whose rooms have changed has entered in the place of all users, to the other
-    /// users for whom they appear or disappear.
+    /// Publishes the own members of a user whose rooms have changed. The other users that now share a room with the user
+    /// receive them as entered, and those that no longer do as left.
     fn publish_entered(
         &self,
         state: &mut FanoutState,
@@ -314,7 +314,7 @@ impl FanoutState {
         })
     }
 
-    /// The same state of a member with a new id of the hub.
+    /// Returns the state of a member under a new id, which the hub assigns.
     fn renewed(&mut self, occupant: &Occupant, now: Time) -> Arc<Occupant> {
         let number = self.occupants.sets.next_number(now);
         // At least the time of the state, because the clock may have been set back.

@@ -42,7 +42,6 @@ async fn page_of_members(app: &App, name: ChannelName, request: &AblyRequest) ->
     let skipped = query.cursor.map_or(0, |cursor| cursor.seq.0 as usize);
     let mut budget = MAX_ANSWER_BYTES;
     let page = occupants.iter().skip(skipped).take(query.limit);
-    // A member is at most 64 KiB, so every page has members.
     let page: Vec<_> = page.take_while(|occupant| is_within(&mut budget, occupant)).collect();
     let end = skipped.saturating_add(page.len());
     let next = (occupants.len() > end).then(|| numbered(app, end as u64));
@@ -62,11 +61,12 @@ async fn occupants_of(
     found.map_err(|refusal| channel_error(&refusal))
 }
 
-/// Takes the bytes of a member from what is left of an answer. Returns `false` if it does not fit.
+/// Takes the bytes of a member from what is left of an answer. Returns `false` if nothing was left. The last member may
+/// exceed the limit, so that every page has at least one.
 fn is_within(budget: &mut usize, occupant: &Occupant) -> bool {
-    let left = budget.checked_sub(occupant.length());
-    *budget = left.unwrap_or(0);
-    left.is_some()
+    let has_space = *budget > 0;
+    *budget = budget.saturating_sub(occupant.length());
+    has_space
 }
 
 /// Converts a number to the position in a link.
