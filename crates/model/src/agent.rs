@@ -1,6 +1,6 @@
-//! Agents, the gateways that host them, their sessions and their subscriptions.
+//! Agents, the gateways that host them, and their subscriptions.
 
-use crate::{AgentId, GatewayId, Pattern, Payload, SessionId, Time, UserId};
+use crate::{AgentId, AutoRun, GatewayId, InvalidAutoRun, Pattern, Payload, SessionId, Time, UserId};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -22,6 +22,25 @@ impl Agent {
     pub fn length(&self) -> usize {
         let settings = self.settings.iter().map(|(name, value)| name.len() + value.0.len());
         self.description.len() + settings.sum::<usize>()
+    }
+
+    /// Automatic turns of the agent's sessions that have no setting of their own.
+    pub fn auto_run(&self) -> Result<Option<AutoRun>, InvalidAutoRun> {
+        self.settings.get("autoRun").map_or(Ok(None), |json| AutoRun::parse(&json.0))
+    }
+
+    /// Cron expression of the agent's heartbeat. `None` if it is absent or no text.
+    pub fn heartbeat(&self) -> Option<Box<str>> {
+        self.text_setting("heartbeat")
+    }
+
+    /// Model that the owner chose for the agent. `None` if it is absent or no text.
+    pub fn default_model(&self) -> Option<Box<str>> {
+        self.text_setting("defaultModel")
+    }
+
+    fn text_setting(&self, name: &str) -> Option<Box<str>> {
+        serde_json::from_str(&self.settings.get(name)?.0).ok().filter(|text: &Box<str>| !text.is_empty())
     }
 
     /// Returns whether a gateway has ever registered the agent. Only hosted agents get runs.
@@ -115,15 +134,6 @@ pub struct Device {
     pub platform: Box<str>,
     pub arch: Box<str>,
     pub runtime: Box<str>,
-}
-
-/// A conversational context of an agent, with its own subscriptions and mailbox. Every agent has `main`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Session {
-    pub agent: AgentId,
-    pub id: SessionId,
-    pub title: Box<str>,
-    pub created_at: Time,
 }
 
 /// A path pattern whose messages are delivered to an agent or one of its sessions, in addition to messages

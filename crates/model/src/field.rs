@@ -33,6 +33,7 @@ fields! {
     Assignee = "assignee",
     Attachments = "attachments",
     Author = "author",
+    AutoRun = "auto_run",
     Avatar = "avatar",
     Capabilities = "capabilities",
     Chunks = "chunks",

@@ -40,6 +40,7 @@ pub mod run;
 pub mod run_event;
 pub mod second_factor;
 pub mod service;
+pub mod session;
 pub mod settings;
 pub mod signal;
 pub mod task;
@@ -49,7 +50,7 @@ pub mod upload;
 pub use account::{
     ApiKey, Pairing, RefreshToken, Revocation, Scope, SecretHash, SignIn, SigningKey, SiteRole, User,
 };
-pub use agent::{Agent, AgentHost, Device, Gateway, Session, Subscription, Visibility};
+pub use agent::{Agent, AgentHost, Device, Gateway, Subscription, Visibility};
 pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
@@ -90,6 +91,7 @@ pub use run_event::{
 };
 pub use second_factor::{SecondFactor, SecondProof};
 pub use service::Service;
+pub use session::{AutoRun, InvalidAutoRun, Session};
 pub use settings::{HubSettings, SettingChanges};
 pub use signal::{AgentStatus, QueuedMessage, ReplyPart, Signal};
 pub use task::{Task, TaskPriority, TaskStatus};

@@ -225,12 +225,12 @@ pub fn put_gateway(sql: &Connection, gateway: &Gateway) -> Result<(), Fault> {
 
 /// Encodes the settings as a JSON list of (key, value) strings. The values are opaque JSON and are not
 /// parsed.
-fn settings(settings: &BTreeMap<Box<str>, Payload>) -> String {
+pub fn settings(settings: &BTreeMap<Box<str>, Payload>) -> String {
     let list: Vec<(&str, &str)> = settings.iter().map(|(key, value)| (&**key, &*value.0)).collect();
     serde_json::to_string(&list).expect("strings always serialise to JSON")
 }
 
-fn read_settings(json: &str) -> BTreeMap<Box<str>, Payload> {
+pub fn read_settings(json: &str) -> BTreeMap<Box<str>, Payload> {
     let list: Vec<(String, String)> = serde_json::from_str(json).unwrap_or_default();
     list.into_iter().map(|(key, value)| (key.into(), Payload(value.into()))).collect()
 }

@@ -8,16 +8,16 @@ use parlor_engine::changes::MailChange;
 use parlor_engine::ports::{ReadMail, ReadMessages};
 use parlor_model::query::MailPage;
 use parlor_model::{
-    Agent, AgentId, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Pattern, Seq, Session,
-    SessionId, SessionRef, Subscription, Time,
+    Agent, AgentId, AutoRun, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Pattern,
+    RoomId, Seq, Session, SessionId, SessionRef, Subscription, Time,
 };
 use rusqlite::{Row, ToSql};
 use std::sync::Arc;
 
 impl<C: Sql> ReadMail for SqlTables<C> {
     fn sessions(&mut self, agent: &AgentId) -> Result<Vec<Session>, Fault> {
-        let query = "SELECT agent, id, title, created_at FROM sessions WHERE agent = ?1 ORDER BY place";
-        all(self.sql()?, query, &[&agent.as_str()], session_of)
+        let query = format!("SELECT {SESSION} FROM sessions WHERE agent = ?1 ORDER BY place");
+        all(self.sql()?, &query, &[&agent.as_str()], session_of)
     }
 
     fn subscriptions_of(&mut self, mailbox: &Mailbox) -> Result<Vec<Subscription>, Fault> {
@@ -99,9 +99,22 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MailChange) -> Res
         MailChange::PutSession(session) => {
             run(
                 sql,
-                "INSERT INTO sessions VALUES (?1, ?2, ?3, ?4, \
-                 (SELECT coalesce(max(place), 0) + 1 FROM sessions WHERE agent = ?1)) ON CONFLICT DO UPDATE SET title = ?3",
-                &[&session.agent.as_str(), &session.id.as_str(), &&*session.title, &session.created_at.0],
+                "INSERT INTO sessions (agent, id, title, created_at, last_used_at, is_default, auto_run, room, settings, place) \
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, \
+                 (SELECT coalesce(max(place), 0) + 1 FROM sessions WHERE agent = ?1)) \
+                 ON CONFLICT DO UPDATE SET title = ?3, created_at = ?4, last_used_at = ?5, is_default = ?6, auto_run = ?7, \
+                 room = ?8, settings = ?9",
+                &[
+                    &session.agent.as_str(),
+                    &session.id.as_str(),
+                    &&*session.title,
+                    &session.created_at.0,
+                    &session.last_used_at.map(|time| time.0),
+                    &session.is_default,
+                    &session.auto_run.as_ref().map(|auto_run| auto_run.to_json().0.to_string()),
+                    &session.room.as_ref().map(RoomId::as_str),
+                    &agents::settings(&session.settings),
+                ],
             )?;
         }
         MailChange::PutSubscription(subscription) => {
@@ -218,12 +231,20 @@ pub fn bind_delivery(delivery: &Delivery, seq: Seq, row: &mut RowBinder) -> rusq
     row.value(sessions(&delivery.handled_by))
 }
 
+const SESSION: &str = "agent, id, title, created_at, last_used_at, is_default, auto_run, room, settings";
+
 pub fn session_of(row: &Row<'_>) -> rusqlite::Result<Session> {
+    let auto_run = row.get_ref(6)?.as_str_or_null()?;
     Ok(Session {
         agent: AgentId::stored(shared(row, 0)?),
         id: SessionId::stored(shared(row, 1)?),
         title: text(row, 2)?,
         created_at: time(row, 3)?,
+        last_used_at: maybe_time(row, 4)?,
+        is_default: row.get(5)?,
+        auto_run: auto_run.and_then(|json| AutoRun::parse(json).ok().flatten()),
+        room: row.get_ref(7)?.as_str_or_null()?.map(RoomId::stored),
+        settings: agents::read_settings(row.get_ref(8)?.as_str()?),
     })
 }
 

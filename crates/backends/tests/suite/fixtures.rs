@@ -341,8 +341,7 @@ pub fn mailbox(agent: &str, session: Option<&str>) -> Mailbox {
 }
 
 pub fn session(agent: &str, id: &str, created: i64) -> Session {
-    let title = format!("Title of {id}").into();
-    Session { agent: agent_id(agent), id: SessionId::stored(id), title, created_at: Time(created) }
+    Session::new(agent_id(agent), SessionId::stored(id), format!("Title of {id}"), Time(created))
 }
 
 pub fn subscription(mailbox: Mailbox, pattern: &str, added: i64) -> Subscription {

@@ -166,6 +166,7 @@ commands! {
     ChangeRoomPreferences,
     ChangeRouter,
     ChangeService,
+    ChangeSession,
     ChangeSettings,
     ChangeTask,
     ChangeUser,

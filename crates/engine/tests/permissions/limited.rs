@@ -34,6 +34,7 @@ const COMMANDS_OF_USERS: &[&str] = &[
     "AcknowledgeMail",
     "AddMember",
     "ChangeAgent",
+    "ChangeSession",
     "ConnectGateway",
     "CreateAgent",
     "CreateTask",

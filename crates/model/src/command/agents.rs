@@ -1,6 +1,8 @@
 //! Commands on agents, and their receipts.
 
-use crate::{Agent, AgentId, GatewayId, Pattern, Payload, Subscription, UserId, Visibility};
+use crate::{
+    Agent, AgentId, AutoRun, GatewayId, Pattern, Payload, RoomId, SessionId, Subscription, UserId, Visibility,
+};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -28,6 +30,29 @@ pub struct AgentWithSubscriptions {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoveAgent {
     pub id: AgentId,
+}
+
+/// Creates a session of an agent, or changes an existing one. Returns the session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeSession {
+    pub agent: AgentId,
+    pub session: SessionId,
+    pub changes: SessionChanges,
+}
+
+/// Changes to a session. `None` leaves a field unchanged.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct SessionChanges {
+    /// A new session without a title gets its id as the title.
+    pub title: Option<Box<str>>,
+    /// `Some(None)` removes the setting, so that the agent's setting applies.
+    pub auto_run: Option<Option<AutoRun>>,
+    /// `Some(None)` removes the room.
+    pub room: Option<Option<RoomId>>,
+    pub is_default: Option<bool>,
+    /// Sets the time of the last use to the time of the command.
+    pub is_used: bool,
+    pub settings: Vec<(Box<str>, Payload)>,
 }
 
 /// Creates an agent, or updates the gateway and the properties of an existing agent.

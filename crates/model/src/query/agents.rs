@@ -19,7 +19,8 @@ pub enum FoundAgent {
     Own {
         agent: Arc<Agent>,
         subscriptions: Vec<Subscription>,
-        sessions: Vec<Session>,
+        /// Sessions in order of creation, each with the subscriptions of its mailbox.
+        sessions: Vec<(Session, Vec<Subscription>)>,
     },
     /// An agent of another user.
     OfAnother(Arc<Agent>),

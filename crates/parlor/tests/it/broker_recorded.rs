@@ -54,8 +54,6 @@ fn deviations() -> Vec<Deviation> {
         absent(&["r5"], "/agent/path", NO_FILES),
         absent(&["r5"], "/agent/hasClaudeMd", NO_FILES),
         absent(&["r5"], "/agent/hasTools", NO_FILES),
-        absent(&["r5"], "/agent/sessions/0/subscriptions", "`msg.session.sub.list` has them"),
-        absent(&["r5"], "/agent/sessions/0/lastUsedAt", "nothing runs in a session yet"),
         instead(R12, "/message/delivered", "true", AT_ONCE),
         instead(R12, "/message/deliveredTo", r#"["newbie"]"#, AT_ONCE),
         instead(R12, "/message/messageIds", r#"["<uuid>"]"#, AT_ONCE),

@@ -73,6 +73,7 @@ pub fn name(field: Field) -> &'static str {
         | Field::ServiceBaseUrl
         | Field::ServiceKey
         | Field::ServiceModel
+        | Field::AutoRun
         | Field::Session
         | Field::Settings
         | Field::Source

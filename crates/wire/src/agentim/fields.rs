@@ -10,6 +10,7 @@ pub fn translate(error: &FieldError) -> (&'static str, &str) {
 fn name(field: Field) -> &'static str {
     match field {
         Field::Assignee => "assigneeId",
+        Field::AutoRun => "config.autoRun",
         Field::Attachments => "attachmentIds",
         Field::Avatar => "avatarUrl",
         Field::ClientMessageId => "clientMessageId",

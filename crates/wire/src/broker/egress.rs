@@ -149,7 +149,7 @@ pub fn answer(
         }
         BrokerAnswer::Agent(query::FoundAgent::Own { agent, subscriptions, sessions }) => {
             let mut agent = described(agent, subscriptions);
-            // Clients expect `autoRun`, although the hub does not implement it.
+            // Clients expect `autoRun` also if it is not set.
             agent.entry("autoRun").or_insert(Value::Null);
             agent.insert("sessions".into(), value(&sessions.iter().map(session).collect::<Vec<_>>()));
             Answer::AgentGet(FoundAgent { agent: AgentView::Own(AgentDetails(agent)), req_id })
@@ -326,12 +326,18 @@ fn mailbox_path(mailbox: &Mailbox) -> Cow<'_, str> {
     }
 }
 
-fn session(session: &Session) -> SessionEntry<'_> {
+fn session((session, subscriptions): &(Session, Vec<Subscription>)) -> SessionEntry<'_> {
+    let auto_run = session.auto_run.as_ref();
     SessionEntry {
         id: session.id.as_str().into(),
         title: (&*session.title).into(),
-        is_default: session.id == parlor_model::SessionId::main(),
+        is_default: session.is_default,
+        subscriptions: listed(subscriptions),
         created_at: session.created_at.millis(),
+        // Clients expect a time, also of a session without a turn.
+        last_used_at: session.last_used_at.unwrap_or(session.created_at).millis(),
+        auto_run: auto_run.map(|auto_run| serde_json::from_str(&auto_run.to_json().0).unwrap_or_default()),
+        room: session.room.as_ref().map(|room| room.as_str().into()),
     }
 }
 

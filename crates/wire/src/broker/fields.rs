@@ -18,6 +18,7 @@ fn name(field: Field) -> &'static str {
         Field::Messages => "messageIds",
         Field::Position => "after",
         Field::RoutedText => "payload",
+        Field::AutoRun => "autoRun",
         Field::Session => "sessionId",
         Field::Settings => "config",
         Field::Visibility => "visibilityList",

@@ -86,6 +86,7 @@ fn name(field: Field) -> &'static str {
         | Field::ServiceBaseUrl
         | Field::ServiceKey
         | Field::ServiceModel
+        | Field::AutoRun
         | Field::Session
         | Field::Settings
         | Field::Source

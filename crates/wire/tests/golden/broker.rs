@@ -15,6 +15,7 @@ use parlor_wire::broker::{client, rooms};
 use parlor_wire::json::JsonLimits;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use std::time::Duration;
 
 fn req_id() -> Option<&'static RawValue> {
     serde_json::from_str("{\"n\":1.50}").unwrap()
@@ -63,14 +64,17 @@ fn frames_to_programs_have_the_same_bytes() {
     };
     let other = Agent { settings: Default::default(), ..agent() };
     let with_auto_run = Agent { settings: [("autoRun".into(), Payload("true".into()))].into(), ..agent() };
-    let session = |id: &str| Session {
-        agent: agent_id(),
-        id: SessionId::stored(id),
-        title: "Main".into(),
-        created_at: NOW,
+    let session = |id: &str| Session::new(agent_id(), SessionId::stored(id), "Main", NOW);
+    let used = || Session {
+        last_used_at: Some(NOW.plus(Duration::from_secs(1))),
+        auto_run: Some(AutoRun { max_batch: 5, ..AutoRun::of(true) }),
+        room: Some(RoomId::stored("lobby")),
+        settings: [("color".into(), Payload("\"red\"".into()))].into(),
+        ..session("other")
     };
     let own = |agent: Agent| {
-        let (subscriptions, sessions) = (subscriptions(), vec![session("main"), session("other")]);
+        let (subscriptions, sessions) =
+            (subscriptions(), vec![(session("main"), Vec::new()), (used(), subscriptions())]);
         BrokerAnswer::Agent(FoundAgent::Own { agent: Arc::new(agent), subscriptions, sessions })
     };
     let letter =

@@ -4,7 +4,8 @@ use super::{Ports, each};
 use crate::fixtures::*;
 use parlor_engine::changes::{AccountChange, AgentChange, Change, MailChange, RoomChange};
 use parlor_model::{
-    Agent, AgentHost, Gateway, GatewayId, Mailbox, Pattern, Seq, Session, Subscription, Visibility,
+    Agent, AgentHost, AutoRun, Gateway, GatewayId, Mailbox, Pattern, Payload, Seq, Session, Subscription,
+    Time, Visibility,
 };
 use std::sync::Arc;
 
@@ -68,6 +69,25 @@ fn sessions_are_returned_in_order_of_creation() {
         let renamed = Session { title: "New".into(), ..made[0].clone() };
         ports.change(vec![Change::Mail(MailChange::PutSession(renamed.clone()))]);
         assert_eq!(sessions(ports, "coder"), [renamed, made[1].clone(), made[2].clone()]);
+    });
+}
+
+#[test]
+fn a_session_keeps_every_field() {
+    each(|ports| {
+        let auto_run = AutoRun { triage_model: Some("haiku".into()), max_batch: 3, ..AutoRun::of(true) };
+        let full = Session {
+            last_used_at: Some(Time(9)),
+            is_default: true,
+            auto_run: Some(auto_run),
+            room: Some(room_id("lobby")),
+            settings: [("color".into(), Payload("{\"a\":[1]}".into()))].into(),
+            ..session("coder", "side", 5)
+        };
+        for stored in [full.clone(), session("coder", "side", 5), full] {
+            ports.change(vec![Change::Mail(MailChange::PutSession(stored.clone()))]);
+            assert_eq!(ports.read(|s| s.sessions(&agent_id("coder"))), [stored]);
+        }
     });
 }
 

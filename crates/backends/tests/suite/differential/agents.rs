@@ -4,12 +4,12 @@ use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{
-    AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ConnectGateway, CreateAgent,
-    DisconnectGateway, HostAgent, PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent,
-    RemoveGateway, Subscribe, Unsubscribe,
+    AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, ConnectGateway,
+    CreateAgent, DisconnectGateway, HostAgent, PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent,
+    RemoveGateway, SessionChanges, Subscribe, Unsubscribe,
 };
 use parlor_model::{
-    AgentId, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
+    AgentId, AutoRun, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
     Visibility,
 };
 use std::time::Duration;
@@ -116,6 +116,21 @@ pub fn create(dice: &mut Dice, world: &World) -> CreateAgent {
 
 pub fn change(dice: &mut Dice, world: &World) -> ChangeAgent {
     ChangeAgent { id: agent(dice, world), profile: profile(dice, world) }
+}
+
+pub fn change_session(dice: &mut Dice, world: &World) -> ChangeSession {
+    let changes = SessionChanges {
+        title: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
+        auto_run: dice.maybe(|dice| {
+            dice.maybe(|dice| AutoRun { max_batch: dice.one_of(&[1, 20]), ..AutoRun::of(true) })
+        }),
+        room: dice.maybe(|dice| dice.maybe(|dice| room(dice, world))),
+        is_default: dice.maybe(|dice| dice.once_in(2)),
+        is_used: dice.once_in(2),
+        settings: dice.maybe(|_| ("color".into(), Payload("\"red\"".into()))).into_iter().collect(),
+    };
+    let session = SessionId::stored(dice.one_of(&["main", "side"]));
+    ChangeSession { agent: agent(dice, world), session, changes }
 }
 
 pub fn remove(dice: &mut Dice, world: &World) -> RemoveAgent {

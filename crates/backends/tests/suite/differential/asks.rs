@@ -79,6 +79,7 @@ const KINDS: &[(u32, Build)] = &[
     (6, |dice, world| RemoveBookmark { message: popular(dice, world) }.into()),
     (6, |dice, world| agents::create(dice, world).into()),
     (4, |dice, world| agents::change(dice, world).into()),
+    (4, |dice, world| agents::change_session(dice, world).into()),
     (2, |dice, world| agents::remove(dice, world).into()),
     (6, |dice, _| agents::connect(dice).into()),
     (4, |dice, _| agents::disconnect(dice).into()),

@@ -7,9 +7,9 @@ use parlor_engine::commands::AnyCommand;
 use parlor_engine::ports::Snapshot;
 use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddMember, AnswerQuestions, CancelRun, ChangeAgent, ChangeMember,
-    ChangeRoom, ChangeRoomPreferences, ChangeRouter, ChangeTask, CreateKey, DecideApproval, DecidePlan,
-    DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndSignIn,
-    ForwardMessage, FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent,
+    ChangeRoom, ChangeRoomPreferences, ChangeRouter, ChangeSession, ChangeTask, CreateKey, DecideApproval,
+    DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission,
+    EndSignIn, ForwardMessage, FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent,
     RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask,
     RewindRoom, SetIdlePrompt, SetMission, StopRuns, Subscribe, ThawRoom, ToggleReaction, UnpinMessage,
     Unsubscribe, WithdrawRuns,
@@ -90,6 +90,7 @@ pub fn caller(
         AnyCommand::ChangeAgent(ChangeAgent { id, .. }) | AnyCommand::RemoveAgent(RemoveAgent { id }) => {
             owner_of_agent(id, store)?
         }
+        AnyCommand::ChangeSession(ChangeSession { agent, .. }) => owner_of_agent(agent, store)?,
         AnyCommand::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
         AnyCommand::DisconnectGateway(_) if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::DisconnectGateway(DisconnectGateway { gateway })

@@ -1,6 +1,7 @@
 //! Commands on agents.
 
 mod change_agent;
+mod change_session;
 mod create_agent;
 pub mod existing_agent;
 mod host_agent;

@@ -109,8 +109,7 @@ pub fn put_new_agent(
 pub fn store_new_agent(agent: Agent, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
     let agent = Arc::new(agent);
     effects.change(AgentChange::PutAgent(agent.clone()));
-    let (title, created_at) = ("Main conversation".into(), effects.now);
-    let main = Session { agent: agent.id.clone(), id: SessionId::main(), title, created_at };
+    let main = Session::new(agent.id.clone(), SessionId::main(), "Main conversation", effects.now);
     effects.change(MailChange::PutSession(main));
     effects.routes.push(RouteChange::Add {
         pattern: own_address(&agent.id),

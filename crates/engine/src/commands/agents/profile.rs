@@ -2,7 +2,7 @@
 
 use crate::validate::FieldErrors;
 use parlor_model::command::AgentProfile;
-use parlor_model::{Agent, Field, Visibility};
+use parlor_model::{Agent, AutoRun, Field, InvalidAutoRun, Visibility};
 
 pub fn check_profile(profile: &AgentProfile, field_errors: &mut FieldErrors) {
     if let Some(name) = &profile.name {
@@ -16,6 +16,11 @@ pub fn check_profile(profile: &AgentProfile, field_errors: &mut FieldErrors) {
     );
     let size: usize = profile.settings.iter().map(|(key, value)| key.len() + value.0.len()).sum();
     field_errors.unless(size <= 65_536, Field::Settings, "is larger than 64 KB");
+    for (_, json) in profile.settings.iter().filter(|(name, _)| &**name == "autoRun") {
+        if let Err(InvalidAutoRun(rule)) = AutoRun::parse(&json.0) {
+            field_errors.add(Field::AutoRun, rule);
+        }
+    }
     if let Some(kind) = &profile.kind {
         field_errors.line(Field::Kind, kind, 100);
     }

@@ -7,6 +7,7 @@ pub mod reach;
 mod receive_mail;
 mod relay;
 mod route;
+pub mod sessions;
 mod subscribe;
 pub mod subscriptions;
 mod unsubscribe;

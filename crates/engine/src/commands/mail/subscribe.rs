@@ -1,5 +1,6 @@
 //! Subscribes a mailbox to the paths that a pattern matches.
 
+use super::sessions::new_session;
 use super::subscriptions::{add_subscription, own_address};
 use crate::changes::MailChange;
 use crate::commands::Command;
@@ -11,8 +12,6 @@ use parlor_model::{Field, MemberId, Refusal, Scope, Session, Subscription};
 
 /// Maximum number of subscriptions of one mailbox.
 const MAX_SUBSCRIPTIONS: usize = 1000;
-/// Maximum number of sessions of one agent.
-const MAX_SESSIONS: usize = 1000;
 
 pub struct Facts {
     own: OwnAgent,
@@ -50,15 +49,8 @@ impl Command for Subscribe {
         if let Some(session) = &mailbox.session
             && !facts.sessions.iter().any(|known| known.id == *session)
         {
-            if facts.sessions.len() >= MAX_SESSIONS {
-                return Err(Refusal::invalid(Field::Session, "the agent has too many sessions"));
-            }
-            effects.change(MailChange::PutSession(Session {
-                agent: mailbox.agent.clone(),
-                title: session.as_str().into(),
-                id: session.clone(),
-                created_at: effects.now,
-            }));
+            let new = new_session(&mailbox.agent, session, facts.sessions.len(), effects.now)?;
+            effects.change(MailChange::PutSession(new));
         }
         let automatic = mailbox.session.is_none() && pattern == own_address(&mailbox.agent);
         if !automatic && !subscriptions.iter().any(|known| known.pattern == pattern) {
@@ -77,6 +69,7 @@ impl Command for Subscribe {
 mod tests {
     use super::*;
     use crate::changes::Change;
+    use crate::commands::mail::sessions::MAX_SESSIONS;
     use crate::commands::mail::subscriptions::MAX_GLOBSTAR_PATTERNS;
     use crate::commands::test_fixtures::{NOW, agent, mailbox, pattern, subscription};
     use crate::commands::test_fixtures::{auth, decide};
@@ -85,8 +78,7 @@ mod tests {
     use parlor_model::{AgentId, SessionId, Time};
 
     fn session(id: &str) -> Session {
-        let (agent, id) = (AgentId::stored("coder"), SessionId::stored(id));
-        Session { agent, title: id.as_str().into(), id, created_at: Time(1) }
+        Session::new(AgentId::stored("coder"), SessionId::stored(id), id, Time(1))
     }
 
     /// Facts of an agent with its main session and these subscriptions.

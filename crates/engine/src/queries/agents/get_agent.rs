@@ -28,6 +28,11 @@ impl Query for GetAgent {
             return Ok(FoundAgent::OfAnother(agent));
         }
         let subscriptions = store.subscriptions_of(&Mailbox::of(self.id.clone()))?;
-        Ok(FoundAgent::Own { agent, subscriptions, sessions: store.sessions(&self.id)? })
+        let mut sessions = Vec::new();
+        for session in store.sessions(&self.id)? {
+            let mailbox = Mailbox { agent: self.id.clone(), session: Some(session.id.clone()) };
+            sessions.push((session, store.subscriptions_of(&mailbox)?));
+        }
+        Ok(FoundAgent::Own { agent, subscriptions, sessions })
     }
 }

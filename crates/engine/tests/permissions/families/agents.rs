@@ -9,11 +9,13 @@ use parlor_engine::changes::{AgentChange, Change, RoomChange};
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ChangeAgent, CreateAgent, HostAgent, RegisterAgent, RemoveAgent,
+    AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, CreateAgent, HostAgent, RegisterAgent,
+    RemoveAgent, SessionChanges,
 };
 use parlor_model::query::{GetAgent, GetAgentCard, ListAgentCards, ListAgents, ListSharedAgentCards};
 use parlor_model::{
-    Agent, AgentHost, AgentId, GatewayId, MemberId, Pattern, RoomRole, Time, UserId, Visibility,
+    Agent, AgentHost, AgentId, GatewayId, MemberId, Pattern, RoomId, RoomRole, SessionId, Time, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
@@ -33,6 +35,13 @@ table! { commands: AnyCommand;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_agent(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_agent(), OWN_AGENT_OF_ANOTHER_NAME;
+    }
+    AnyCommand::ChangeSession(_) => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_session(None), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  change_session(Some("lobby")), AGENT_OWNERS_AGENT_IN_ROOM;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  out   ?bot  no    out   who  ", AGENTS,  change_session(Some("lobby")), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_session(None), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  change_session(None), OWN_AGENT_OF_ANOTHER_NAME;
     }
     AnyCommand::RemoveAgent(_) => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  remove_agent(), AGENT_OWNERS_AGENT;
@@ -100,6 +109,12 @@ fn change_agent() -> ChangeAgent {
     ChangeAgent { id: coder(), profile: AgentProfile::default() }
 }
 
+fn change_session(room: Option<&str>) -> ChangeSession {
+    let room = room.map(|room| Some(RoomId::stored(room)));
+    let changes = SessionChanges { room, ..SessionChanges::default() };
+    ChangeSession { agent: coder(), session: SessionId::stored("side"), changes }
+}
+
 fn remove_agent() -> RemoveAgent {
     RemoveAgent { id: coder() }
 }
@@ -147,14 +162,15 @@ const HUBS_AGENT: Stored = |_| hubs_agent(CallerKind::AgentOwner);
 /// Another user's agent, shared with all users.
 const AGENT_SHARED_WITH_ALL: Stored =
     |_| vec![put(Agent { visibility: Visibility::All, ..agent(CODER, other_user()) })];
-const ANOTHERS_AGENT_IN_ROOM: Stored = |who| {
-    let mut changes = ANOTHERS_AGENT(who);
-    changes.push(Change::Room(RoomChange::PutMember(Arc::new(member(
-        MemberId::Agent(coder()),
-        RoomRole::Member,
-    )))));
+const ANOTHERS_AGENT_IN_ROOM: Stored = |who| with_membership(ANOTHERS_AGENT(who));
+const AGENT_OWNERS_AGENT_IN_ROOM: Stored = |who| with_membership(AGENT_OWNERS_AGENT(who));
+
+/// Adds the membership of the agent in the lobby.
+fn with_membership(mut changes: Vec<Change>) -> Vec<Change> {
+    let member = member(MemberId::Agent(coder()), RoomRole::Member);
+    changes.push(Change::Room(RoomChange::PutMember(Arc::new(member))));
     changes
-};
+}
 
 /// Agents above and below the requested id.
 const OWN_AGENTS_AROUND: Stored = |who| put_agents(who.user(), &["team", "team/coder/below"]);

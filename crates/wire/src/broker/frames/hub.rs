@@ -319,8 +319,19 @@ pub struct SessionEntry<'a> {
     #[serde(borrow)]
     pub title: Cow<'a, str>,
     pub is_default: bool,
+    #[serde(borrow)]
+    pub subscriptions: Vec<SubscriptionEntry<'a>>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_at: i64,
+    /// Start of the latest turn, or the creation. Milliseconds since 1970-01-01 UTC.
+    pub last_used_at: i64,
+    /// Automatic turns, if the session has a setting of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
+    pub auto_run: Option<Value>,
+    /// Room in which the replies of the session are posted.
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    pub room: Option<Cow<'a, str>>,
 }
 
 /// An agent with the settings of its owner, which have any form.
