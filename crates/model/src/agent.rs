@@ -40,7 +40,8 @@ impl Agent {
     }
 
     fn text_setting(&self, name: &str) -> Option<Box<str>> {
-        serde_json::from_str(&self.settings.get(name)?.0).ok().filter(|text: &Box<str>| !text.is_empty())
+        let text: Box<str> = serde_json::from_str(&self.settings.get(name)?.0).ok()?;
+        (!text.is_empty()).then_some(text)
     }
 
     /// Returns whether a gateway has ever registered the agent. Only hosted agents get runs.
