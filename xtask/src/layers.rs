@@ -23,6 +23,18 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("parlor-agents", &["parlor-engine", "parlor-backends", "parlor-server", "parlor"]),
     ("parlor-chatmd", &["parlor-engine", "parlor-backends", "parlor-server", "parlor-agents", "parlor"]),
     (
+        "parlor-outbound",
+        &[
+            "parlor-model",
+            "parlor-engine",
+            "parlor-wire",
+            "parlor-backends",
+            "parlor-server",
+            "parlor-agents",
+            "parlor",
+        ],
+    ),
+    (
         "parlor-web-assets",
         &["parlor-model", "parlor-engine", "parlor-wire", "parlor-backends", "parlor-agents"],
     ),

@@ -9,14 +9,12 @@ pub mod frame_channel;
 pub mod gateway;
 pub mod guide;
 pub mod kinds;
-pub mod outbound;
 pub mod pick;
 pub mod process;
 pub mod run;
 pub mod sanitize;
 #[cfg(target_os = "linux")]
 pub mod supervisor;
-mod tls;
 
 pub use frame_channel::{FrameChannel, frame_channel};
 pub use guide::guide;

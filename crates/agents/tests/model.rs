@@ -2,9 +2,9 @@
 
 use parlor_agents::finding::Health;
 use parlor_agents::kinds::model::{Dialect, Endpoint, EndpointErrorKind, Key, Model, Timeouts};
-use parlor_agents::outbound::{self, AddressPolicy};
 use parlor_agents::run::{AgentOutput, RunInput, RunIo, RunResult};
 use parlor_model::{ChunkKind, RunEvent};
+use parlor_outbound::{self as outbound, AddressPolicy};
 use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, read};
 use serde_json::json;

@@ -8,7 +8,7 @@ mod protobuf;
 mod recorder;
 
 use anyhow::Context;
-use parlor_agents::outbound::{self, AddressPolicy, Client};
+use parlor_outbound::{self as outbound, AddressPolicy, Client};
 use recorder::{Recorder, Span};
 use std::env;
 use std::time::Duration;

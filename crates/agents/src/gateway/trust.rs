@@ -2,7 +2,7 @@
 //! `--ca-file`.
 
 use super::sign_in::ConnectError;
-use crate::tls;
+use parlor_outbound::tls;
 use std::error::Error;
 use std::io;
 use std::sync::Arc;

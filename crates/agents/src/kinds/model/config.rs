@@ -2,7 +2,7 @@
 
 use super::{Dialect, Endpoint, Key, Model};
 use crate::kinds::AgentConfig;
-use crate::outbound::{self, AddressPolicy};
+use parlor_outbound::{self as outbound, AddressPolicy};
 use serde_json::{Map, Value};
 use std::path::Path;
 
