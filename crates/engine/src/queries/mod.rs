@@ -8,6 +8,7 @@ mod agents;
 mod annotations;
 pub(crate) mod answer_budget;
 mod approvals;
+mod conversations;
 mod gateways;
 mod invitations;
 mod keys;
@@ -165,6 +166,7 @@ queries! {
     ListAuditRecords,
     ListBookmarks,
     ListChildRuns,
+    ListConversation,
     ListDeadLetters,
     ListDestinationHistory,
     ListGateways,
@@ -175,6 +177,7 @@ queries! {
     ListMembers,
     ListMissions,
     ListOpenQuestions,
+    ListOwnApprovals,
     ListOwnTasks,
     ListPins,
     ListPlans,
@@ -212,6 +215,7 @@ queries! {
     MaySpawnAgents,
     MayUpload,
     NeedsSetup,
+    SearchConversations,
     SearchMessages,
     SearchUsers,
 }
