@@ -16,6 +16,7 @@ use crate::settings::Settings;
 use crate::style::TerminalStyle;
 use anyhow::Context;
 use parlor_engine::feed::OutboxLimits;
+use parlor_engine::ports::NoFolders;
 use parlor_engine::{Hub, blob_gc};
 use parlor_model::Caller;
 use parlor_model::command::OfferSetup;
@@ -280,5 +281,6 @@ fn server_config(
             move || LastBackup::read(&data).map(|last| last.at)
         }),
         models,
+        folders: Arc::new(NoFolders),
     })
 }

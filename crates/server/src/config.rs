@@ -3,6 +3,7 @@
 use crate::http::forwarded::Network;
 use crate::models::Models;
 use parlor_engine::feed::OutboxLimits;
+use parlor_engine::ports::AgentFolders;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::agentim::rest::Limit;
 use std::sync::Arc;
@@ -70,4 +71,6 @@ pub struct Config {
     /// Returns the Unix time of the last backup in seconds, if there is one.
     pub last_backup: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
     pub models: Arc<dyn Models>,
+    /// Folders of the agents on the hub's machine.
+    pub folders: Arc<dyn AgentFolders>,
 }
