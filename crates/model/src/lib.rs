@@ -54,13 +54,13 @@ pub use account::{
 pub use agent::{Agent, AgentHost, Device, Gateway, Subscription, Visibility};
 pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;
-pub use caller::{Caller, Principal};
+pub use caller::{AgentCredential, Caller, Principal};
 pub use command::{AgentReply, Post, PostAuthor, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
 pub use field::Field;
-pub use grant::{Grant, GrantEntry, KeyGrant, Operation, Operations, Resource};
+pub use grant::{AgentLimit, Grant, GrantEntry, KeyGrant, Operation, Operations, Resource};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
     MissionId, RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,

@@ -36,6 +36,7 @@ pub const MIGRATIONS: [&str; 30] = [
     include_str!("migrations/0028_signing_keys.sql"),
     include_str!("migrations/0029_task_priorities.sql"),
     include_str!("migrations/0030_session_settings.sql"),
+    include_str!("migrations/0035_agent_tokens.sql"),
 ];
 
 /// Applies all missing migrations in one transaction: the file has either its old schema or the current one.

@@ -23,6 +23,7 @@ mod services;
 mod settings;
 mod sign_ins;
 mod tasks;
+mod tools;
 mod uploads;
 
 use crate::cache::Cache;
@@ -180,6 +181,7 @@ queries! {
     ListPlans,
     ListProjectRoots,
     ListQueue,
+    ListReachableAgents,
     ListRecent,
     ListReplies,
     ListRevisions,
@@ -211,7 +213,10 @@ queries! {
     MaySeeLimits,
     MaySpawnAgents,
     MayUpload,
+    MayUseTools,
     NeedsSetup,
+    ResolveRecipient,
+    SearchAsAgent,
     SearchMessages,
     SearchUsers,
 }

@@ -127,6 +127,7 @@ impl Tokens {
             Principal::Person { user, sign_in } => (user, Some(sign_in.as_str()), None),
             Principal::Program { user, key } => (user, None, Some(key.as_str())),
             Principal::Anonymous
+            | Principal::Agent(_)
             | Principal::Authenticator
             | Principal::Connector { .. }
             | Principal::Operator => return None,
