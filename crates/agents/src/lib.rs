@@ -17,6 +17,7 @@ pub mod sanitize;
 #[cfg(target_os = "linux")]
 pub mod supervisor;
 mod tls;
+pub mod tool_program;
 
 pub use frame_channel::{FrameChannel, frame_channel};
 pub use guide::guide;

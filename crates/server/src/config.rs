@@ -2,6 +2,7 @@
 
 use crate::http::forwarded::Network;
 use crate::models::Models;
+use crate::tools::ToolPrograms;
 use parlor_engine::feed::OutboxLimits;
 use parlor_engine::ports::AgentFolders;
 use parlor_wire::agentim::ingress::FrameLimits;
@@ -73,4 +74,8 @@ pub struct Config {
     pub models: Arc<dyn Models>,
     /// Folders of the agents on the hub's machine.
     pub folders: Arc<dyn AgentFolders>,
+    /// Starts the programs that agents call as tools.
+    pub tools: Arc<dyn ToolPrograms>,
+    /// Base URL of this hub for programs on the same machine, without a trailing slash.
+    pub local_url: String,
 }

@@ -3,7 +3,7 @@
 
 use super::super::host::Host;
 use super::Scheduler;
-use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId};
+use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId, SessionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,6 +33,14 @@ impl Scheduler {
         }
         let stopped = self.stopped.contains_key(&(agent.clone(), room.clone()));
         if stopped { RunForApproval::Stopped } else { found }
+    }
+
+    /// Returns a run that the agent executes now; in the session, if one is given.
+    pub fn active_run(&self, agent: &AgentId, session: Option<&SessionId>) -> Option<RunId> {
+        let mut runs = self.runs_of.get(agent).into_iter().flatten();
+        // Runs in rooms have no session.
+        let _ = session;
+        runs.find(|run| self.running.get(run).is_some_and(|live| live.ending.is_none())).cloned()
     }
 
     /// Expires an approval immediately. Used at start-up for approvals that were open when the hub stopped.
