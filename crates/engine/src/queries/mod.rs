@@ -176,6 +176,7 @@ queries! {
     ListMembers,
     ListMissions,
     ListOpenQuestions,
+    ListOwnApprovals,
     ListOwnTasks,
     ListPins,
     ListPlans,

@@ -20,5 +20,5 @@ pub use handle::SchedulerHandle;
 pub use host::{Host, HostCommand, RoomPeer};
 pub use hosting::{ApprovalRequest, GatewayAnswer, Hosting, ReplyRef, ReplySlot, RunCompletion};
 pub use questions::UserQuestion;
-pub use scheduler::GatewayConnectionId;
+pub use scheduler::{GatewayAbilities, GatewayConnectionId};
 pub use triage::RuleBasedTriage;
