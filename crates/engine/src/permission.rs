@@ -10,8 +10,8 @@ use parlor_model::audit::Actor;
 use parlor_model::{
     Agent, AgentId, AgentLimit, Approval, ApprovalId, Caller, EntityKind, EventScope, Gateway, GatewayId,
     Grant, Invitation, Mailbox, Member, MemberId, Message, MessageId, Operation, Path, Pattern, Principal,
-    Refusal, Room, RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole, Task,
-    TaskId, User,
+    Refusal, Room, RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole,
+    Task, TaskId, User,
 };
 use std::sync::Arc;
 
