@@ -8,6 +8,7 @@ mod agents;
 mod annotations;
 pub(crate) mod answer_budget;
 mod approvals;
+mod conversations;
 mod gateways;
 mod invitations;
 mod keys;
@@ -166,6 +167,7 @@ queries! {
     ListAuditRecords,
     ListBookmarks,
     ListChildRuns,
+    ListConversation,
     ListDeadLetters,
     ListDestinationHistory,
     ListGateways,
@@ -218,6 +220,7 @@ queries! {
     NeedsSetup,
     ResolveRecipient,
     SearchAsAgent,
+    SearchConversations,
     SearchMessages,
     SearchUsers,
 }
