@@ -15,6 +15,7 @@ pub mod run;
 pub mod sanitize;
 #[cfg(target_os = "linux")]
 pub mod supervisor;
+pub mod tool_program;
 
 pub use frame_channel::{FrameChannel, frame_channel};
 pub use guide::guide;

@@ -63,6 +63,8 @@ pub struct Program {
     pub arguments: Vec<OsString>,
     /// Variables added to the inherited environment. `PARLOR_*` variables are not inherited.
     pub environment: BTreeMap<OsString, OsString>,
+    /// Names of the inherited variables; `None` for all.
+    pub inherited: Option<&'static [&'static str]>,
     pub directory: Option<PathBuf>,
 }
 
@@ -113,8 +115,16 @@ impl Program {
         let (mut command, supervisor_pipe) = self.command(terminal.is_some())?;
         #[cfg(not(target_os = "linux"))]
         let mut command = self.unsupervised();
-        for (name, _) in env::vars_os().filter(|(name, _)| is_parlor_variable(name)) {
-            command.env_remove(name);
+        match self.inherited {
+            Some(names) => {
+                command.env_clear();
+                command.envs(names.iter().filter_map(|name| Some((name, env::var_os(name)?))));
+            }
+            None => {
+                for (name, _) in env::vars_os().filter(|(name, _)| is_parlor_variable(name)) {
+                    command.env_remove(name);
+                }
+            }
         }
         command.envs(&self.environment).process_group(0);
         if let Some(directory) = &self.directory {

@@ -4,10 +4,13 @@
 //! or sockets: the driver (the gateway, or a test) reads the output and forwards it. The output queue is
 //! bounded; when it is full, the agent kind waits.
 
+use crate::process::Program;
 use parlor_model::{Chunk, ChunkKind, Payload, RunEvent, RunId};
 use parlor_wire::agentim::gateway::host::ingress::{
     InjectedMessage, PermissionOutcome, RoomView, RunRequest,
 };
+use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -59,6 +62,19 @@ pub struct RunIo {
     stop: CancellationToken,
     /// Messages injected while the run is active; `None` if this run accepts none.
     injections: Mutex<Option<mpsc::Receiver<InjectedMessage>>>,
+    /// Variables of the programs of this run.
+    environment: RunVariables,
+}
+
+/// Environment variables that give the programs of a run access to the hub. One of them is a token.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct RunVariables(pub BTreeMap<OsString, OsString>);
+
+/// Prints the names of the variables only.
+impl std::fmt::Debug for RunVariables {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
 }
 
 impl RunIo {
@@ -69,7 +85,20 @@ impl RunIo {
     pub fn new(capacity: usize) -> (Self, mpsc::Receiver<AgentOutput>, CancellationToken) {
         let (output, receiver) = mpsc::channel(capacity);
         let stop = CancellationToken::new();
-        (Self { output, stop: stop.clone(), injections: Mutex::new(None) }, receiver, stop)
+        let (injections, environment) = (Mutex::new(None), RunVariables::default());
+        (Self { output, stop: stop.clone(), injections, environment }, receiver, stop)
+    }
+
+    /// Sets the variables that the programs of this run get in addition to those of the agent.
+    pub fn with_environment(self, environment: RunVariables) -> Self {
+        Self { environment, ..self }
+    }
+
+    /// The program of an agent with the variables of this run.
+    pub fn program(&self, program: &Program) -> Program {
+        let mut program = program.clone();
+        program.environment.extend(self.environment.0.clone());
+        program
     }
 
     /// Sets the source of the messages that are injected while the run is active.

@@ -8,9 +8,10 @@ use crate::read_view::ReadView;
 use crate::{Fault, HUB};
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, EventScope, Gateway, GatewayId, Grant,
-    Invitation, Member, MemberId, Message, MessageId, Operation, Path, Pattern, Principal, Refusal, Room,
-    RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole, Task, TaskId, User,
+    Agent, AgentId, AgentLimit, Approval, ApprovalId, Caller, EntityKind, EventScope, Gateway, GatewayId,
+    Grant, Invitation, Mailbox, Member, MemberId, Message, MessageId, Operation, Path, Pattern, Principal,
+    Refusal, Room, RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole,
+    Task, TaskId, User,
 };
 use std::sync::Arc;
 
@@ -58,10 +59,11 @@ pub struct AuthContext {
 }
 
 impl AuthContext {
-    /// Whether the caller has a scope. An API key never exceeds the current role of its owner. A grant excludes every
-    /// scope except those for hosting agents.
+    /// Whether the caller has a scope. An API key never exceeds the current role of its owner. A grant of places
+    /// excludes every scope except those for hosting agents, and a grant of an agent excludes every scope.
     pub fn has(&self, scope: Scope) -> bool {
-        let excluded = self.is_limited() && !matches!(scope, Scope::Agents | Scope::Hosting);
+        let is_for_hosting = matches!(scope, Scope::Agents | Scope::Hosting);
+        let excluded = self.is_limited() && (!is_for_hosting || self.agent_limit().is_some());
         !excluded
             && self.is_within_scopes(scope)
             && (self.user.role == SiteRole::Admin || !scope.is_for_admins())
@@ -74,6 +76,11 @@ impl AuthContext {
     /// Whether a grant limits the caller to operations on places.
     pub fn is_limited(&self) -> bool {
         !self.grants.is_empty()
+    }
+
+    /// The agent as which alone the caller acts, if a grant limits it to one.
+    pub fn agent_limit(&self) -> Option<&AgentLimit> {
+        self.grants.iter().find_map(|grant| grant.agent())
     }
 
     /// Whether every grant permits the operation.
@@ -100,7 +107,7 @@ impl CallerContext {
     }
 
     /// Requires a signed-in user, or an API key with this scope. Callers with a grant are refused, so that by default
-    /// they can do nothing; [`Self::on_path`] and [`ReadView::at_room`] accept them.
+    /// they can do nothing; [`Self::on_path`], [`ReadView::at_room`] and [`ReadView::as_agent`] accept them.
     pub fn signed_in(&self, scope: Scope) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
         if auth.has(scope) { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
@@ -419,6 +426,20 @@ impl ReadView<'_> {
         let caller = caller.signed_in(scope)?;
         match self.agent(id)? {
             Some(agent) if agent.owner == caller.user.id => Ok(OwnAgent { caller, agent }),
+            _ => Err(Refusal::NotFound(EntityKind::Agent).into()),
+        }
+    }
+
+    /// Requires an agent that the caller owns, or a program of this agent that may use the mailbox. Unlike
+    /// [`Self::own_agent`] it accepts callers whose grant is of the agent. Any other agent or session yields the same
+    /// refusal as a missing agent.
+    pub fn as_agent(&mut self, caller: &CallerContext, mailbox: &Mailbox) -> Result<OwnAgent, PermitError> {
+        let auth = caller.auth.clone().ok_or(Refusal::NotSignedIn)?;
+        let Some(limit) = auth.agent_limit() else {
+            return self.own_agent(caller, &mailbox.agent, Scope::Agents);
+        };
+        match self.agent(&mailbox.agent)?.filter(|_| limit.covers(mailbox)) {
+            Some(agent) if agent.owner == auth.user.id => Ok(OwnAgent { caller: auth, agent }),
             _ => Err(Refusal::NotFound(EntityKind::Agent).into()),
         }
     }

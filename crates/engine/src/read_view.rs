@@ -12,7 +12,8 @@ use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::mention::Mentionable;
 use parlor_model::{
-    Agent, AgentId, Caller, Member, Position, Principal, Room, RoomId, Scope, SiteRole, Time, User, UserId,
+    Agent, AgentCredential, AgentId, Caller, Grant, Member, Position, Principal, Room, RoomId, RunState,
+    Scope, SiteRole, Time, User, UserId,
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -91,6 +92,7 @@ impl<'a> ReadView<'a> {
                     None => None,
                 }
             }
+            Principal::Agent(credential) => self.agent_program(credential)?,
             Principal::Connector { user } => {
                 let scopes = Some(vec![Scope::Read, Scope::Write, Scope::Agents]);
                 let grants = narrowed();
@@ -98,6 +100,27 @@ impl<'a> ReadView<'a> {
             }
         };
         Ok(CallerContext { caller: caller.clone(), auth: auth.map(Arc::new) })
+    }
+
+    /// The auth context of a program with a token for an agent. The token is valid while the agent belongs to the
+    /// owner, the run of the token is active, and the owner has not revoked it.
+    fn agent_program(&mut self, credential: &AgentCredential) -> Result<Option<AuthContext>, Fault> {
+        let AgentCredential { owner, agent, session, run, issued_at, expires_at } = credential;
+        if *expires_at <= self.now {
+            return Ok(None);
+        }
+        let user = self.user(owner)?.filter(|user| *issued_at > user.agent_tokens_valid_from);
+        let owned = self.agent(agent)?.is_some_and(|agent| agent.owner == *owner);
+        let is_active = match run {
+            Some(run) => {
+                let run = self.store.run(run)?;
+                run.is_some_and(|run| run.agent == *agent && run.state == RunState::Running)
+            }
+            None => true,
+        };
+        let grants = vec![Arc::new(Grant::of_agent(agent.clone(), session.clone()))];
+        let user = user.filter(|_| owned && is_active);
+        Ok(user.map(|user| AuthContext { user, scopes: Some(vec![Scope::Agents]), grants }))
     }
 
     pub fn user(&mut self, id: &UserId) -> Result<Option<Arc<User>>, Fault> {

@@ -42,6 +42,8 @@ pub struct User {
     pub max_connections: Option<u32>,
     /// Path patterns of external sources that an admin allows this user's agents to receive.
     pub source_patterns: Vec<Pattern>,
+    /// Tokens of the user's agents that were issued before this time are revoked.
+    pub agent_tokens_valid_from: Time,
     pub created_at: Time,
     pub updated_at: Time,
 }

@@ -3,7 +3,7 @@
 //! A caller holds the identity proved by a verified credential, nothing else. Whether the account, sign-in or
 //! key still exists, and what it may do, is read in the transaction that decides the command.
 
-use crate::{Grant, KeyId, SignInId, UserId};
+use crate::{AgentId, Grant, KeyId, RunId, SessionId, SignInId, Time, UserId};
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -20,11 +20,29 @@ pub enum Principal {
     /// A connector inside the hub, such as a chat.md bridge of the settings file. It acts as the account that
     /// the settings name, within the scopes read, write and agents. Not reachable over the network.
     Connector { user: UserId },
+    /// A program that works for an agent, with a token for one run or for one call of a tool. It may send as the agent,
+    /// read the mailboxes and call the tools that the credential names, and has no other right of the owner.
+    Agent(Arc<AgentCredential>),
     /// The hub's authentication code. It may read password hashes, second factors, keys by their secret and the
     /// settings; otherwise it has the rights of an anonymous caller. Not reachable over the network.
     Authenticator,
     /// The operator: start-up and the command line. Not reachable over the network.
     Operator,
+}
+
+/// Content of a token for a program that works for an agent. The token is signed and not stored: the engine checks in
+/// each transaction that the agent still belongs to the owner, that the run is active, and that the owner has not
+/// revoked the tokens of their agents.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AgentCredential {
+    pub owner: UserId,
+    pub agent: AgentId,
+    /// Session whose mailbox the program may read besides that of the agent.
+    pub session: Option<SessionId>,
+    /// Run that the token was issued for; the token ends with it.
+    pub run: Option<RunId>,
+    pub issued_at: Time,
+    pub expires_at: Time,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -53,6 +71,10 @@ impl Caller {
         Self { principal: Principal::Connector { user }, address: None, grant: None }
     }
 
+    pub fn agent(credential: Arc<AgentCredential>) -> Self {
+        Self { principal: Principal::Agent(credential), address: None, grant: None }
+    }
+
     pub fn at(self, address: IpAddr) -> Self {
         Self { address: Some(address), ..self }
     }
@@ -69,6 +91,7 @@ impl Caller {
             Principal::Person { user, .. }
             | Principal::Program { user, .. }
             | Principal::Connector { user } => Some(user),
+            Principal::Agent(credential) => Some(&credential.owner),
             Principal::Anonymous | Principal::Authenticator | Principal::Operator => None,
         }
     }

@@ -3,7 +3,7 @@
 //! Owns: whether a grant permits an operation on a place. A grant only limits: the account must have the right as well.
 //! The engine decides which command and query needs which operation.
 
-use crate::Path;
+use crate::{AgentId, Mailbox, Path, SessionId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -82,11 +82,33 @@ pub struct GrantEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Grant {
     entries: Box<[GrantEntry]>,
+    /// Agent as which alone the credential acts; `None` if the grant does not limit it to an agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    agent: Option<AgentLimit>,
+}
+
+/// Agent to which a credential is limited, with one of its sessions.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct AgentLimit {
+    pub agent: AgentId,
+    pub session: Option<SessionId>,
+}
+
+impl AgentLimit {
+    /// Whether the credential may read this mailbox: that of the agent itself or that of the session.
+    pub fn covers(&self, mailbox: &Mailbox) -> bool {
+        mailbox.agent == self.agent && (mailbox.session.is_none() || mailbox.session == self.session)
+    }
 }
 
 impl Grant {
     pub fn new(entries: impl IntoIterator<Item = GrantEntry>) -> Self {
-        Self { entries: entries.into_iter().collect() }
+        Self { entries: entries.into_iter().collect(), agent: None }
+    }
+
+    /// No operation on any place; the credential acts as this agent, in this session if it has one.
+    pub fn of_agent(agent: AgentId, session: Option<SessionId>) -> Self {
+        Self { entries: Box::default(), agent: Some(AgentLimit { agent, session }) }
     }
 
     /// Every operation on every place.
@@ -100,6 +122,10 @@ impl Grant {
 
     pub fn entries(&self) -> &[GrantEntry] {
         &self.entries
+    }
+
+    pub fn agent(&self) -> Option<&AgentLimit> {
+        self.agent.as_ref()
     }
 }
 
@@ -151,6 +177,26 @@ mod tests {
             assert!(Grant::everything().permits(operation, &room));
             assert!(!Grant::new([]).permits(operation, &room));
             assert!(!limited.permits(operation, &Path::parse("room/other").unwrap()));
+        }
+    }
+
+    #[test]
+    fn a_grant_of_an_agent_permits_no_place_and_covers_two_mailboxes() {
+        let (agent, main) = (AgentId::stored("coder"), SessionId::main());
+        let mailbox = |agent: &str, session: Option<&str>| Mailbox {
+            agent: AgentId::stored(agent),
+            session: session.map(SessionId::stored),
+        };
+        for (session, of_main) in [(Some(main), true), (None, false)] {
+            let grant = Grant::of_agent(agent.clone(), session);
+            assert!(!grant.permits(Operation::Publish, &Path::of_agent(&agent)));
+            let limit = grant.agent().unwrap();
+            assert!(limit.covers(&mailbox("coder", None)));
+            assert_eq!(limit.covers(&mailbox("coder", Some("main"))), of_main);
+            assert!(!limit.covers(&mailbox("coder", Some("other"))));
+            assert!(
+                !limit.covers(&mailbox("coder/sub", None)) && !limit.covers(&mailbox("writer", Some("main")))
+            );
         }
     }
 

@@ -46,6 +46,7 @@ pub mod settings;
 pub mod signal;
 pub mod task;
 pub mod time;
+pub mod tool;
 pub mod upload;
 
 pub use account::{
@@ -54,14 +55,14 @@ pub use account::{
 pub use agent::{Agent, AgentHost, Device, Gateway, Subscription, Visibility};
 pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decider, Decision, InputDigest};
 pub use audience::EventAudience;
-pub use caller::{Caller, Principal};
+pub use caller::{AgentCredential, Caller, Principal};
 pub use command::{AgentReply, Post, PostAuthor, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
 pub use conversation::{ConversationEntry, EntryKind};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
 pub use field::Field;
-pub use grant::{Grant, GrantEntry, KeyGrant, Operation, Operations, Resource};
+pub use grant::{AgentLimit, Grant, GrantEntry, KeyGrant, Operation, Operations, Resource};
 pub use id::{
     AgentId, ApprovalId, ConversationId, GatewayId, InvalidId, InvitationId, KeyId, MemberId, MessageId,
     MissionId, RoomId, RouterId, RunId, SessionId, SignInId, TaskId, UploadId, UserId,
@@ -99,4 +100,7 @@ pub use settings::{HubSettings, SettingChanges};
 pub use signal::{AgentStatus, QueuedMessage, ReplyPart, Signal};
 pub use task::{Task, TaskPriority, TaskStatus};
 pub use time::Time;
+pub use tool::{
+    InvalidTool, ToolCall, ToolDescription, ToolFailure, ToolFailureCode, ToolManifest, ToolResult,
+};
 pub use upload::{Attachment, BlobDigest, File, MediaType, Upload, UploadPurpose};

@@ -9,6 +9,7 @@ use crate::agents::join::JoinArguments;
 use crate::chatmd::ChatmdCommand;
 use crate::chatmd::bridge::BridgeArguments;
 use crate::chatmd::watch::WatchArguments;
+use crate::tool_command::ToolArguments;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
@@ -60,7 +61,7 @@ fn unused_flags(command: &str) -> &'static [&'static str] {
         "serve" | "config" | "doctor" => &[],
         "gateway" => &["listen", "tls_cert", "tls_key"],
         "join" => &["listen", "tls_cert", "tls_key", "config"],
-        "completions" | "man" | "watch" | "bridge" | "chatmd" => {
+        "completions" | "man" | "watch" | "bridge" | "chatmd" | "tool" => {
             &["listen", "data", "tls_cert", "tls_key", "config"]
         }
         _ => &["listen", "tls_cert", "tls_key"],
@@ -145,6 +146,8 @@ pub enum Command {
     Gateway(GatewayArguments),
     /// Pair this machine with a hub, using a pairing code that the hub shows
     Join(JoinArguments),
+    /// List or call the tools of an agent, from a program that works for it
+    Tool(ToolArguments),
     /// Print each new message of DIR/.workplace/chat.md as a line of JSON; needs no hub
     Watch(WatchArguments),
     /// Connect DIR/.workplace/chat.md with a room: lines become messages, and messages become lines

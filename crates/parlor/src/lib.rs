@@ -26,5 +26,6 @@ pub mod serve;
 pub mod settings;
 pub mod style;
 pub mod text_table;
+mod tool_command;
 mod traces;
 mod triage;

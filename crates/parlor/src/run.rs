@@ -10,6 +10,7 @@ use crate::{
     serve::serve,
     settings::{self, Loaded, Sources},
     style::escape_control,
+    tool_command,
 };
 use anyhow::Context;
 use std::{
@@ -65,6 +66,7 @@ pub fn run() -> ExitCode {
             }
         },
         Command::Join(join) => in_runtime(agents::join::run(&join, data)).and_then(|text| print(&text)),
+        Command::Tool(tool) => in_runtime(tool_command::run(tool)).map(|call_failed| failed = call_failed),
         Command::Watch(watch) => chatmd::watch::run(&watch),
         Command::Bridge(bridge) => in_runtime(chatmd::bridge::run(&bridge)),
         Command::Chatmd { command } => chatmd::run(command).and_then(|text| print(&text)),
@@ -82,7 +84,7 @@ pub fn run() -> ExitCode {
         Command::Man { directory } => manual::manual(directory.as_deref()).and_then(|text| print(&text)),
     };
     match done {
-        // No error is printed: the diagnosis printed above already explains the failure.
+        // No error is printed: the diagnosis or the output of the tool printed above already explains the failure.
         Ok(()) if failed => ExitCode::FAILURE,
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -3,6 +3,7 @@
 use crate::admin_executor::AdminExecutor;
 use crate::agents::local::{self, LocalAgents};
 use crate::agents::services;
+use crate::agents::tool_programs::LocalPrograms;
 use crate::backup::LastBackup;
 use crate::chatmd::configured;
 use crate::chatmd::hosted::HostedBridges;
@@ -16,6 +17,7 @@ use crate::settings::Settings;
 use crate::style::TerminalStyle;
 use anyhow::Context;
 use parlor_engine::feed::OutboxLimits;
+use parlor_engine::ports::NoFolders;
 use parlor_engine::{Hub, blob_gc};
 use parlor_model::Caller;
 use parlor_model::command::OfferSetup;
@@ -25,7 +27,7 @@ use parlor_wire::agentim::gateway::ingress::MAX_CHUNKS;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::json::JsonLimits;
 use std::io::Write;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -103,15 +105,16 @@ impl RunningHub {
         let instance = instance::open(settings, platform)?;
         let local_agents = Arc::new(LocalAgents::open(&settings.data, config)?);
         let chat_files = config.map(configured::read).transpose()?.unwrap_or_default();
+        let listener = TcpListener::bind(settings.listen).await;
+        let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
+        let address = listener.local_addr().context("the listener has no address")?;
         let app = App::new(
             instance.hub.clone(),
             instance.blobs.clone(),
             instance.passwords.clone(),
-            server_config(settings, instance.models.clone(), close_timeout)?,
+            server_config(settings, instance.models.clone(), close_timeout, address)?,
             tls.clone(),
         );
-        let listener = TcpListener::bind(settings.listen).await;
-        let listener = listener.with_context(|| format!("cannot listen on {}", settings.listen))?;
         let setup = first_admin(&instance, &local_agents, settings).await?;
 
         let control = ControlSocket::bind(&settings.data).context("cannot open the control socket")?;
@@ -223,10 +226,27 @@ async fn first_admin(
     Ok(Some(SetupLink { token: Secret::new(token), lifetime: settings.setup_link_ttl }))
 }
 
+/// Base URL of the hub for programs on the same machine. With a certificate it has the name in the public URL, because
+/// the certificate is not valid for an address.
+fn local_url(settings: &Settings, address: SocketAddr) -> String {
+    let ip = match address.ip() {
+        ip if !ip.is_unspecified() => ip,
+        IpAddr::V4(_) => Ipv4Addr::LOCALHOST.into(),
+        IpAddr::V6(_) => Ipv6Addr::LOCALHOST.into(),
+    };
+    let local = SocketAddr::new(ip, address.port());
+    match (&settings.tls_cert, &settings.public_url) {
+        (Some(_), Some(public)) => public.as_str().trim_end_matches('/').to_owned(),
+        (Some(_), None) => format!("https://localhost:{}", address.port()),
+        (None, _) => format!("http://{local}"),
+    }
+}
+
 fn server_config(
     settings: &Settings,
     models: Arc<dyn Models>,
     close_timeout: Duration,
+    address: SocketAddr,
 ) -> anyhow::Result<Config> {
     let limits = settings.limits_in_force();
     let mut allowed_origins = settings.allowed_origins.clone();
@@ -280,5 +300,8 @@ fn server_config(
             move || LastBackup::read(&data).map(|last| last.at)
         }),
         models,
+        folders: Arc::new(NoFolders),
+        tools: Arc::new(LocalPrograms),
+        local_url: local_url(settings, address),
     })
 }

@@ -14,6 +14,7 @@ use crate::encoders::Encoders;
 use crate::http::rate_limits::RateLimits;
 use crate::metrics::HttpMetrics;
 use crate::models::MODEL_KEYS;
+use crate::tools::Tools;
 use crate::{Config, Tls};
 use parlor_engine::Hub;
 use parlor_engine::ports::BlobStore;
@@ -48,6 +49,7 @@ pub struct App {
     pub(crate) tasks: Tasks,
     pub(crate) http_metrics: HttpMetrics,
     pub(crate) tls: Option<Arc<Tls>>,
+    pub(crate) tools: Tools,
 }
 
 /// Maximum concurrent uploads of one user. Each needs some memory and disk space.
@@ -86,6 +88,7 @@ impl App {
             tasks: Tasks::default(),
             http_metrics: HttpMetrics::new(),
             tls,
+            tools: Tools::default(),
             hub,
             config,
         })

@@ -164,7 +164,7 @@ async fn authenticate(peer: &mut Peer, token: &str, req_id: Option<&RawValue>) -
     if peer.identity.is_some() {
         return Reply::text(&egress::authenticated(req_id));
     }
-    let caller = auth::caller(&peer.app, token).await;
+    let caller = auth::caller_or_agent(&peer.app, token).await;
     sign_in(peer, caller, req_id).await;
     Reply::None
 }

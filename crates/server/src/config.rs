@@ -2,7 +2,9 @@
 
 use crate::http::forwarded::Network;
 use crate::models::Models;
+use crate::tools::ToolPrograms;
 use parlor_engine::feed::OutboxLimits;
+use parlor_engine::ports::AgentFolders;
 use parlor_wire::agentim::ingress::FrameLimits;
 use parlor_wire::agentim::rest::Limit;
 use std::sync::Arc;
@@ -70,4 +72,10 @@ pub struct Config {
     /// Returns the Unix time of the last backup in seconds, if there is one.
     pub last_backup: Arc<dyn Fn() -> Option<u64> + Send + Sync>,
     pub models: Arc<dyn Models>,
+    /// Folders of the agents on the hub's machine.
+    pub folders: Arc<dyn AgentFolders>,
+    /// Starts the programs that agents call as tools.
+    pub tools: Arc<dyn ToolPrograms>,
+    /// Base URL of this hub for programs on the same machine, without a trailing slash.
+    pub local_url: String,
 }

@@ -20,6 +20,7 @@ mod metrics;
 mod models;
 mod rest;
 mod tls;
+pub mod tools;
 mod web_app;
 mod workspace;
 mod write_timeout;

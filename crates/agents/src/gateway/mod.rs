@@ -21,9 +21,10 @@ mod workspace;
 
 use crate::FrameChannel;
 use crate::kinds::{AgentConfig, AgentKind, SlashCommand};
+use crate::run::RunVariables;
 use answers::WorkspaceAnswer;
 use closing::log_panic;
-use parlor_model::{AgentId, MessageId, RoomId, RunContext, RunId, RunOutcome};
+use parlor_model::{AgentId, MessageId, RoomId, RunContext, RunId, RunOutcome, SessionId};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
 use parlor_wire::agentim::gateway::ingress::{GatewayMessage, ReplyTarget};
@@ -79,7 +80,15 @@ pub struct SpawnPolicy {
     pub kinds: Vec<String>,
 }
 
+/// Gives the programs of runs access to the hub. Only the hub's own gateway has it: a gateway on another machine has
+/// the credentials of its user.
+pub trait RunEnvironment: Send + Sync {
+    /// The variables for the programs of a run, valid until the run ends. Empty for an unknown agent.
+    fn variables(&self, agent: &AgentId, session: Option<&SessionId>, run: &RunId) -> RunVariables;
+}
+
 pub struct Gateway {
+    environment: Option<Arc<dyn RunEnvironment>>,
     data: Arc<GatewayStore>,
     agents: HashMap<AgentId, HostedAgent>,
     /// Runs by the number under which they are stored on disk.
@@ -187,6 +196,7 @@ impl Gateway {
         }
         let next_number = runs.keys().next_back().map_or(0, |last| last + 1);
         let mut gateway = Self {
+            environment: None,
             data,
             agents: HashMap::new(),
             runs,
@@ -211,6 +221,11 @@ impl Gateway {
             }
         }
         Ok(gateway)
+    }
+
+    /// Sets the access to the hub for the programs of all later runs.
+    pub fn set_environment(&mut self, environment: Arc<dyn RunEnvironment>) {
+        self.environment = Some(environment);
     }
 
     /// Adds an agent, which the hub learns of with the next connection. Fails if its configuration is

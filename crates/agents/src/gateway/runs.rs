@@ -234,7 +234,10 @@ impl Gateway {
         let transcript = Arc::<RunTranscript>::default();
         let (run_io, output, stop) = RunIo::new(OUTPUT_QUEUE_CAPACITY);
         let (injections, injection_receiver) = mpsc::channel(INJECTION_QUEUE_CAPACITY);
-        let run_io = run_io.with_injections(injection_receiver);
+        let environment =
+            self.environment.as_ref().map(|source| source.variables(&agent, context.session(), &run));
+        let run_io =
+            run_io.with_injections(injection_receiver).with_environment(environment.unwrap_or_default());
         let output_recorder = OutputRecorder {
             transcript: transcript.clone(),
             folder: hosted.agent_config.directory.clone(),

@@ -182,6 +182,7 @@ impl Git {
             arguments: ["--literal-pathspecs"].iter().chain(arguments).map(Into::into).collect(),
             environment: self.environment.iter().map(|(key, value)| (key.into(), value.into())).collect(),
             directory: Some(self.folder.clone()),
+            inherited: None,
         };
         let mut running = program.start().ok()?;
         running.stdin = None;

@@ -95,7 +95,7 @@ impl CommandAgent {
     }
 
     async fn run(&self, prompt: &str, run_io: &RunIo) -> io::Result<RunResult> {
-        let (mut running, mut output) = self.start()?;
+        let (mut running, mut output) = self.start(run_io)?;
         let (stdin, stderr) = (running.stdin.take(), running.stderr.take());
         let mut last_error_line = None;
         let completion = async {
@@ -125,14 +125,15 @@ impl CommandAgent {
         }
     }
 
-    fn start(&self) -> io::Result<(RunningProgram, Output)> {
+    fn start(&self, run_io: &RunIo) -> io::Result<(RunningProgram, Output)> {
+        let program = run_io.program(&self.program);
         #[cfg(target_os = "linux")]
         if self.terminal {
-            let (running, terminal) = self.program.start_in_terminal(COLUMNS, ROWS)?;
+            let (running, terminal) = program.start_in_terminal(COLUMNS, ROWS)?;
             rustix::io::ioctl_fionbio(&terminal, true)?;
             return Ok((running, Output::Terminal(pipe::Receiver::from_owned_fd_unchecked(terminal)?)));
         }
-        let mut running = self.program.start()?;
+        let mut running = program.start()?;
         let stdout = running.stdout.take().ok_or(io::ErrorKind::BrokenPipe)?;
         Ok((running, Output::Pipe(stdout)))
     }

@@ -17,6 +17,8 @@ mod stderr_tail;
 mod tools;
 mod version_probe;
 
+pub(crate) use stderr_tail::StderrTail;
+
 use crate::finding::Finding;
 use crate::process::Program;
 use crate::run::{RunInput, RunIo, RunResult};

@@ -19,18 +19,18 @@ const DRAIN_TIMEOUT: Duration = Duration::from_millis(200);
 /// The last lines of one program's stderr. They are read by the task that runs the program, so no task of
 /// their own can outlive it.
 #[derive(Debug)]
-pub(super) struct StderrTail<R> {
+pub(crate) struct StderrTail<R> {
     source: Lines<R>,
     kept: VecDeque<String>,
 }
 
 impl<R: AsyncRead + Unpin> StderrTail<R> {
-    pub(super) fn of(stderr: R) -> Self {
+    pub(crate) fn of(stderr: R) -> Self {
         Self { source: Lines::new(stderr, MAX_LINE_BYTES), kept: VecDeque::new() }
     }
 
     /// Awaits `work` and reads stderr meanwhile, so that the program never blocks on a full pipe.
-    pub(super) async fn read_during<T>(&mut self, work: impl Future<Output = T>) -> T {
+    pub(crate) async fn read_during<T>(&mut self, work: impl Future<Output = T>) -> T {
         let reading = async {
             self.read_to_end().await;
             std::future::pending().await
@@ -43,7 +43,7 @@ impl<R: AsyncRead + Unpin> StderrTail<R> {
     }
 
     /// Returns the last lines of a program that has ended; empty if it wrote none.
-    pub(super) async fn finish(mut self) -> String {
+    pub(crate) async fn finish(mut self) -> String {
         let _ = timeout(DRAIN_TIMEOUT, self.read_to_end()).await;
         Vec::from(self.kept).join("\n")
     }

@@ -85,10 +85,10 @@ pub fn apply(sql: &Connection, change: &AccountChange) -> Result<(), Fault> {
         AccountChange::PutUser(user) => {
             run(
                 sql,
-                "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) ON CONFLICT (id) DO UPDATE SET \
+                "INSERT INTO users VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) ON CONFLICT (id) DO UPDATE SET \
                  username = ?2, display_name = ?3, role = ?4, password_hash = ?5, failed_sign_ins = ?6, \
                  locked_until = ?7, max_connections = ?8, created_at = ?9, updated_at = ?10, \
-                 hears = ?11, avatar_url = ?12, second_factor = ?13",
+                 hears = ?11, avatar_url = ?12, second_factor = ?13, agent_tokens_valid_from = ?14",
                 &[
                     &user.id.as_str(),
                     &&*user.username,
@@ -103,6 +103,7 @@ pub fn apply(sql: &Connection, change: &AccountChange) -> Result<(), Fault> {
                     &patterns(&user.source_patterns),
                     &user.avatar_url.as_deref(),
                     &user.second_factor,
+                    &user.agent_tokens_valid_from.0,
                 ],
             )?;
         }
@@ -173,7 +174,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
     steps.iter().try_for_each(|step| run(sql, step, &[&user.as_str()]).map(drop))
 }
 
-pub const USER: &str = "id, username, display_name, role, password_hash, failed_sign_ins, locked_until, max_connections, created_at, updated_at, hears, avatar_url, second_factor";
+pub const USER: &str = "id, username, display_name, role, password_hash, failed_sign_ins, locked_until, max_connections, created_at, updated_at, hears, avatar_url, second_factor, agent_tokens_valid_from";
 
 pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
     Ok(User {
@@ -190,6 +191,7 @@ pub fn user(row: &Row<'_>) -> rusqlite::Result<User> {
         source_patterns: row.get_ref(10)?.as_str()?.lines().map(Pattern::stored).collect(),
         avatar_url: maybe_text(row, 11)?,
         second_factor: row.get(12)?,
+        agent_tokens_valid_from: time(row, 13)?,
     })
 }
 

@@ -51,6 +51,7 @@ pub fn user(id: &str, created: i64) -> User {
         locked_until: Some(Time(77)),
         max_connections: Some(3),
         source_patterns: ["slack/**", "email/*/x"].map(|pattern| Pattern::parse(pattern).unwrap()).into(),
+        agent_tokens_valid_from: Time(created),
         created_at: Time(created),
         updated_at: Time(created + 1),
     }

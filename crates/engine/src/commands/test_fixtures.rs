@@ -131,6 +131,7 @@ pub fn user(id: &str) -> User {
         locked_until: None,
         max_connections: None,
         source_patterns: Vec::new(),
+        agent_tokens_valid_from: Time(0),
         created_at: Time(1),
         updated_at: Time(1),
     }

@@ -18,8 +18,8 @@ use crate::ports::Clock;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Destination, Epoch, Event, EventAudience, EventScope, KeyId, LoggedEvent, Mailbox, MemberChange,
-    Ordinal, Path, Principal, RoomId, Seq, Signal, SiteRole, UserId,
+    AgentCredential, AgentId, Destination, Epoch, Event, EventAudience, EventScope, KeyId, LoggedEvent,
+    Mailbox, MemberChange, Ordinal, Path, Principal, RoomId, Seq, Signal, SiteRole, UserId,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -56,6 +56,8 @@ pub(super) struct FanoutState {
     pub(super) reservations: Reservations,
     pub(super) subscribers: HashMap<SubscriberId, Subscriber>,
     pub(super) by_user: HashMap<UserId, Vec<SubscriberId>>,
+    /// Connections of programs with a token for an agent.
+    pub(super) agent_programs: HashSet<SubscriberId>,
     /// Connections whose API key may act but may not receive events for its user.
     pub(super) write_only: HashSet<SubscriberId>,
     pub(super) rooms: TopicSubscribers<RoomId>,
@@ -98,6 +100,7 @@ impl Fanout {
             paths: TopicSubscribers::default(),
             on_paths_by_role: HashSet::new(),
             admin_keys: HashSet::new(),
+            agent_programs: HashSet::new(),
             following: HashMap::new(),
             owners: TopicSubscribers::default(),
             mailboxes: TopicSubscribers::default(),
@@ -174,6 +177,9 @@ impl Fanout {
             subscriber.outbox.push(greeting);
         }
         state.by_user.entry(subscriber.user.clone()).or_default().push(subscriber.id);
+        if matches!(subscriber.principal, Principal::Agent(_)) {
+            state.agent_programs.insert(subscriber.id);
+        }
         state.subscribers.insert(subscriber.id, subscriber.clone());
         self.occupants_connected(&mut state, &subscriber);
         Some(first)
@@ -385,6 +391,10 @@ impl Fanout {
                     state.end_paths_by_role(&user.id);
                     state.end_admin_keys(&user.id);
                 }
+                let revoked = |credential: &AgentCredential| {
+                    credential.owner == user.id && credential.issued_at <= user.agent_tokens_valid_from
+                };
+                state.end_agent_programs(revoked);
             }
             Event::SignInsEnded(user) => {
                 state.end(user, |principal| matches!(principal, Principal::Person { .. }));
@@ -398,6 +408,7 @@ impl Fanout {
                 state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
                 state.replies.close_where(|reply| reply.agent == *agent);
                 state.activities.close_where(|_, of| of == agent);
+                state.end_agent_programs(|credential| credential.agent == *agent);
                 self.publish_to_audience(state, audience, logged_event);
             }
             Event::KeyRevoked { user, key } | Event::TokensRevoked { user, key } => {
@@ -411,6 +422,9 @@ impl Fanout {
             }
             Event::RunChanged(run) => {
                 state.apply_run(run);
+                if run.has_ended() {
+                    state.end_agent_programs(|credential| credential.run.as_ref() == Some(&run.id));
+                }
                 self.publish_to_viewers(state, run.place.scope(), logged_event);
                 let begun = state.activities.begin(run, state.last_ordinal.plus(1));
                 self.publish_signals(state, &run.place, &begun);

@@ -148,7 +148,7 @@ impl Hub {
         mailbox: Mailbox,
     ) -> Result<(), Refusal> {
         loop {
-            let (who, query) = (caller.clone(), MayListenToMailbox { agent: mailbox.agent.clone() });
+            let (who, query) = (caller.clone(), MayListenToMailbox { mailbox: mailbox.clone() });
             let permitted =
                 move |hub: &Hub, snapshot: &mut dyn Snapshot| hub.permitted(&who, &query, snapshot);
             let (reservation, (), _) =

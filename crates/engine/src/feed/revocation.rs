@@ -3,7 +3,7 @@
 use super::fanout::{Fanout, FanoutState};
 use super::{DisconnectReason, Subscriber, SubscriberId};
 use crate::Hub;
-use parlor_model::{Caller, Principal, Refusal, UserId};
+use parlor_model::{AgentCredential, Caller, Principal, Refusal, UserId};
 use std::collections::HashSet;
 
 /// Maximum number of credentials that one read checks.
@@ -40,7 +40,7 @@ impl Fanout {
         let principals = state.subscribers.values().map(|subscriber| &subscriber.principal);
         let principals = principals.chain(state.occupants.principals());
         let can_expire = |principal: &&Principal| {
-            matches!(principal, Principal::Person { .. } | Principal::Program { .. })
+            matches!(principal, Principal::Person { .. } | Principal::Program { .. } | Principal::Agent(_))
         };
         principals.filter(can_expire).cloned().collect()
     }
@@ -49,8 +49,12 @@ impl Fanout {
     pub(super) fn end(&self, expired: &[Principal]) {
         let mut state = self.state.lock();
         for principal in expired {
-            if let Principal::Person { user, .. } | Principal::Program { user, .. } = principal {
-                state.end(user, |own| own == principal);
+            match principal {
+                Principal::Person { user, .. } | Principal::Program { user, .. } => {
+                    state.end(user, |own| own == principal);
+                }
+                Principal::Agent(credential) => state.end(&credential.owner, |own| own == principal),
+                _ => {}
             }
         }
         self.publish_ended_occupants(&mut state);
@@ -92,6 +96,7 @@ impl FanoutState {
             }
         }
         self.write_only.remove(&id);
+        self.agent_programs.remove(&id);
         self.rooms.remove_everywhere(id);
         self.owners.remove_everywhere(id);
         self.paths.remove_everywhere(id);
@@ -124,6 +129,18 @@ impl FanoutState {
         let keys = std::mem::take(&mut self.admin_keys);
         self.end(user, |principal| matches!(principal, Principal::Program { key, .. } if keys.contains(key)));
         self.admin_keys = keys;
+    }
+
+    /// Closes the connections of agents' programs whose credential `matches`.
+    pub(super) fn end_agent_programs(&mut self, matches: impl Fn(&AgentCredential) -> bool) {
+        let ended = self.agent_programs.iter().filter(|id| match self.subscribers.get(id) {
+            Some(Subscriber { principal: Principal::Agent(credential), .. }) => matches(credential),
+            _ => false,
+        });
+        let ended: Vec<SubscriberId> = ended.copied().collect();
+        for subscriber in ended.into_iter().filter_map(|id| self.remove(id)) {
+            subscriber.outbox.disconnect(DisconnectReason::Revoked);
+        }
     }
 
     /// Closes the connections of a user whose principal `matches`; they receive no later events. Their members leave

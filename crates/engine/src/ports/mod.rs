@@ -1,9 +1,12 @@
-//! Traits for everything the engine needs from outside: store, snapshots, blobs, bus, clock, ids and triage.
+//! Traits for everything the engine needs from outside: store, snapshots, blobs, bus, clock, ids, triage and the
+//! folders of agents.
 //!
 //! The doc comments are the contract. The test suite in `backends/tests/suite` checks every store against it.
 
+mod agent_folders;
 mod reads;
 
+pub use agent_folders::{AgentFolders, FolderError, FolderInfo, NoFolders, ToolProgram};
 pub use reads::*;
 
 use crate::metrics::StoreSize;

@@ -24,6 +24,7 @@ mod services;
 mod settings;
 mod sign_ins;
 mod tasks;
+mod tools;
 mod uploads;
 
 use crate::cache::Cache;
@@ -183,6 +184,7 @@ queries! {
     ListPlans,
     ListProjectRoots,
     ListQueue,
+    ListReachableAgents,
     ListRecent,
     ListReplies,
     ListRevisions,
@@ -214,7 +216,10 @@ queries! {
     MaySeeLimits,
     MaySpawnAgents,
     MayUpload,
+    MayUseTools,
     NeedsSetup,
+    ResolveRecipient,
+    SearchAsAgent,
     SearchConversations,
     SearchMessages,
     SearchUsers,

@@ -1,5 +1,6 @@
 //! The shared scheduler and the notifications that wake its loops.
 
+use super::questions::DecisionWaiters;
 use super::scheduler::Scheduler;
 use crate::feed::Projection;
 use parking_lot::{Mutex, MutexGuard};
@@ -15,6 +16,8 @@ pub struct SchedulerHandle {
     pub(super) wake_driver: Notify,
     /// Wakes the idle prompt loop, for example when an agent comes online or a room changes.
     pub(crate) idle: Notify,
+    /// Calls of the hub's own tools that wait for a decision.
+    pub(super) decisions: DecisionWaiters,
 }
 
 impl SchedulerHandle {
@@ -56,6 +59,9 @@ impl Projection for SchedulerHandle {
         let now = Instant::now();
         for logged_event in batch {
             scheduler.apply_event(&logged_event.event, now);
+            if let Event::ApprovalDecided(approval) = &logged_event.event {
+                self.decisions.decided(approval);
+            }
         }
         send_commands(&mut scheduler);
         drop(scheduler);

@@ -57,6 +57,7 @@ const QUERIES_OF_USERS: &[&str] = &[
     "ListDestinationHistory",
     "ListHistory",
     "ListMail",
+    "ListReachableAgents",
     "ListSubscriptions",
     "MayEnterPlace",
     "MayFollowRoom",
@@ -65,6 +66,9 @@ const QUERIES_OF_USERS: &[&str] = &[
     "MayReadOccupancy",
     "MayReadOccupantHistory",
     "MaySpawnAgents",
+    "MayUseTools",
+    "ResolveRecipient",
+    "SearchAsAgent",
 ];
 
 /// Names of the requests that are permitted to a caller with this grant, and not to anonymous callers, in at least one

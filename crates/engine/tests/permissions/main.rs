@@ -3,6 +3,7 @@
 //! The cells state the policy independently of the code that implements it. A command or query without a row
 //! fails a test.
 
+mod agent_programs;
 mod callers;
 mod document;
 mod families;

@@ -1,6 +1,6 @@
 //! Queries about mailboxes, routes and subscriptions.
 
-use crate::{AgentId, Mailbox, Time};
+use crate::{Mailbox, Time};
 use serde::{Deserialize, Serialize};
 
 /// Subscriptions of a mailbox.
@@ -30,8 +30,8 @@ pub struct MailPage {
     pub to: Option<Time>,
 }
 
-/// Checks whether the caller may subscribe to an agent's mailbox.
+/// Checks whether the caller may subscribe to a mailbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MayListenToMailbox {
-    pub agent: AgentId,
+    pub mailbox: Mailbox,
 }

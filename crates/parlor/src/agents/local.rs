@@ -5,6 +5,7 @@
 
 use super::entry::{self, AgentEntry};
 use super::in_process;
+use super::run_environment::HostedEnvironment;
 use anyhow::{Context, bail};
 use parlor_agents::gateway::store::{GatewayStore, replace};
 use parlor_agents::gateway::{AgentSpec, Gateway};
@@ -14,6 +15,7 @@ use parlor_model::query::{FindAccount, ListUsers};
 use parlor_model::{AgentId, Caller, GatewayId, Refusal, SiteRole, UserId};
 use parlor_server::App;
 use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -140,7 +142,11 @@ pub async fn run_loop(app: Arc<App>, local_agents: Arc<LocalAgents>, stop: watch
     }
 }
 
-async fn host(app: &App, local_agents: &LocalAgents, gateway: &mut Option<Gateway>) -> anyhow::Result<()> {
+async fn host(
+    app: &Arc<App>,
+    local_agents: &LocalAgents,
+    gateway: &mut Option<Gateway>,
+) -> anyhow::Result<()> {
     let mut changed = local_agents.changed.subscribe();
     // Without an agent, no directory is created.
     while local_agents.list()?.is_empty() {
@@ -152,9 +158,11 @@ async fn host(app: &App, local_agents: &LocalAgents, gateway: &mut Option<Gatewa
     let (data, opened) =
         in_process::open(&local_agents.directory()).context("cannot open the directory of the agents")?;
     let gateway = gateway.insert(opened);
+    let environment = HostedEnvironment::new(app.clone());
+    gateway.set_environment(environment.clone());
     loop {
         changed.mark_unchanged();
-        let owner = sync_gateway(app, local_agents, &data, gateway).await?;
+        let owner = sync_gateway(app, local_agents, &data, gateway, &environment).await?;
         let mut later = changed.clone();
         // An error would mean that `LocalAgents` was dropped, but it outlives this loop.
         let list_changed = async { drop(later.changed().await) };
@@ -175,8 +183,9 @@ async fn sync_gateway(
     local_agents: &LocalAgents,
     data: &GatewayStore,
     gateway: &mut Gateway,
+    environment: &HostedEnvironment,
 ) -> anyhow::Result<Option<UserId>> {
-    let (mut first_owner, mut ids) = (None, Vec::new());
+    let (mut first_owner, mut ids, mut owners) = (None, Vec::new(), HashMap::new());
     for LocalAgent { owner: username, entry } in local_agents.list()? {
         let id = data.agent(&entry.name)?;
         ids.push(id.clone());
@@ -194,6 +203,7 @@ async fn sync_gateway(
         let host = HostAgent { owner: owner.clone(), registration: registration(&id, &entry) };
         match app.hub.execute(&Caller::OPERATOR, host).await {
             Ok(_) => {
+                owners.insert(id.clone(), owner.clone());
                 first_owner.get_or_insert(owner);
                 let spec = AgentSpec { id, name: entry.name.as_str().into(), agent_config: entry.config };
                 if let Err(problem) = gateway.add(spec) {
@@ -206,6 +216,7 @@ async fn sync_gateway(
         }
     }
     gateway.keep_only(&ids);
+    environment.set_owners(owners);
     Ok(first_owner)
 }
 

@@ -6,7 +6,9 @@ pub mod gateway;
 mod in_process;
 pub mod join;
 pub mod local;
+mod run_environment;
 pub mod services;
 pub mod show;
+pub mod tool_programs;
 
 pub use entry::AgentEntry;

@@ -36,6 +36,7 @@ impl Issuer {
             Principal::Person { user, sign_in } => Some(Self::SignIn(user.clone(), sign_in.clone())),
             Principal::Program { user, key } => Some(Self::ApiKey(user.clone(), key.clone())),
             Principal::Anonymous
+            | Principal::Agent(_)
             | Principal::Authenticator
             | Principal::Connector { .. }
             | Principal::Operator => None,

@@ -13,6 +13,7 @@ pub mod tokens;
 
 use crate::App;
 use parlor_model::{Caller, Refusal};
+use std::sync::Arc;
 
 /// Resolves a bearer token, which is an access token or an API key, to a caller. The engine checks per
 /// request whether the account and the sign-in are still valid.
@@ -25,4 +26,13 @@ pub async fn caller(app: &App, token: &str) -> Result<Caller, Refusal> {
     }
     let claims = app.tokens.verify(token, app.hub.now()).ok_or(Refusal::NotSignedIn)?;
     Ok(Caller::person(claims.user, claims.sign_in))
+}
+
+/// As [`caller`], and accepts the token of a program that works for an agent. Only the broker does: every other protocol
+/// serves users and their programs.
+pub async fn caller_or_agent(app: &App, token: &str) -> Result<Caller, Refusal> {
+    match app.tokens.verify_agent(token, app.hub.now()) {
+        Some(credential) => Ok(Caller::agent(Arc::new(credential))),
+        None => caller(app, token).await,
+    }
 }

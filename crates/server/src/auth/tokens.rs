@@ -8,7 +8,9 @@ use super::secrets;
 use base64::Engine;
 use base64::prelude::BASE64_URL_SAFE_NO_PAD as BASE64;
 use hmac::{Hmac, KeyInit, Mac};
-use parlor_model::{Caller, KeyId, Principal, SignInId, Time, UploadId, UserId};
+use parlor_model::{
+    AgentCredential, AgentId, Caller, KeyId, Principal, RunId, SessionId, SignInId, Time, UploadId, UserId,
+};
 use serde::{Deserialize, Serialize};
 use sha2::Sha256;
 use std::time::Duration;
@@ -18,6 +20,8 @@ const HEADER: &str = "eyJhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9";
 const PARLOR: &str = "parlor";
 const ACCESS: &str = "access";
 const LINK: &str = "link";
+/// Type of a token for a program that works for an agent.
+const AGENT: &str = "agent";
 /// Lifetime of a link to a file.
 const LINK_TTL: Duration = Duration::from_secs(5 * 60);
 /// Type of a challenge token: proves that the password was correct, and grants no access.
@@ -86,6 +90,24 @@ struct LinkClaims<'a> {
     exp: i64,
 }
 
+/// Claims of a token for a program that works for an agent.
+#[derive(Serialize, Deserialize)]
+struct AgentClaims<'a> {
+    iss: &'a str,
+    aud: &'a str,
+    #[serde(rename = "type")]
+    kind: &'a str,
+    sub: &'a str,
+    agent: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    run: Option<&'a str>,
+    /// Microseconds, so that a token that is issued directly after a revocation is valid.
+    issued: i64,
+    exp: i64,
+}
+
 impl Tokens {
     pub fn new(secret: &[u8], ttl: Duration) -> Self {
         Self { key: Hmac::new_from_slice(secret).expect("HMAC takes keys of any length"), ttl }
@@ -127,6 +149,7 @@ impl Tokens {
             Principal::Person { user, sign_in } => (user, Some(sign_in.as_str()), None),
             Principal::Program { user, key } => (user, None, Some(key.as_str())),
             Principal::Anonymous
+            | Principal::Agent(_)
             | Principal::Authenticator
             | Principal::Connector { .. }
             | Principal::Operator => return None,
@@ -143,6 +166,40 @@ impl Tokens {
             exp: expires.seconds(),
         };
         Some((self.sign(&claims), expires))
+    }
+
+    /// Issues a token to a program that works for an agent.
+    pub fn issue_to_agent(&self, credential: &AgentCredential) -> String {
+        let claims = AgentClaims {
+            iss: PARLOR,
+            aud: PARLOR,
+            kind: AGENT,
+            sub: credential.owner.as_str(),
+            agent: credential.agent.as_str(),
+            session: credential.session.as_ref().map(SessionId::as_str),
+            run: credential.run.as_ref().map(RunId::as_str),
+            issued: credential.issued_at.0,
+            exp: credential.expires_at.seconds(),
+        };
+        self.sign(&claims)
+    }
+
+    /// Returns the credential of a valid token for a program that works for an agent.
+    pub fn verify_agent(&self, token: &str, now: Time) -> Option<AgentCredential> {
+        let claims = self.open(token)?;
+        let claims: AgentClaims = serde_json::from_slice(&claims).ok()?;
+        let is_own = claims.iss == PARLOR && claims.aud == PARLOR && claims.kind == AGENT;
+        if !is_own || claims.exp <= now.seconds() {
+            return None;
+        }
+        Some(AgentCredential {
+            owner: UserId::parse(claims.sub).ok()?,
+            agent: AgentId::parse(claims.agent).ok()?,
+            session: claims.session.map(SessionId::parse).transpose().ok()?,
+            run: claims.run.map(RunId::parse).transpose().ok()?,
+            issued_at: Time(claims.issued),
+            expires_at: Time(claims.exp.saturating_mul(1_000_000)),
+        })
     }
 
     fn sign(&self, claims: &impl Serialize) -> String {
@@ -280,6 +337,30 @@ mod tests {
         assert_eq!(tokens().issue_link(&Caller::ANONYMOUS, &file, NOW), None);
         let access = tokens().issue(&user, &SignInId::stored("s"), NOW);
         assert_eq!(tokens().verify_link(&access, &file, NOW), None);
+    }
+
+    #[test]
+    fn a_token_of_an_agent_carries_its_limits_and_is_no_access_token() {
+        let expires_at = Time(NOW.0 + 60_000_000);
+        for (session, run) in [(Some(SessionId::main()), Some(RunId::stored("r"))), (None, None)] {
+            let credential = AgentCredential {
+                owner: UserId::stored("u"),
+                agent: AgentId::stored("coder/sub"),
+                session,
+                run,
+                issued_at: Time(NOW.0 + 7),
+                expires_at,
+            };
+            let token = tokens().issue_to_agent(&credential);
+            assert_eq!(tokens().verify_agent(&token, NOW), Some(credential));
+            assert_eq!(tokens().verify_agent(&token, expires_at), None);
+            assert_eq!(tokens().verify_agent(&format!("{token}A"), NOW), None);
+            assert_eq!(tokens().verify(&token, NOW), None);
+            assert_eq!(tokens().verify_challenge(&token, NOW), None);
+            assert_eq!(tokens().verify_link(&token, &UploadId::stored("f"), NOW), None);
+        }
+        let access = tokens().issue(&UserId::stored("u"), &SignInId::stored("s"), NOW);
+        assert_eq!(tokens().verify_agent(&access, NOW), None);
     }
 
     #[test]

@@ -7,3 +7,4 @@ pub mod fields;
 pub mod frames;
 pub mod ingress;
 pub mod rooms;
+pub mod tool_client;

@@ -371,6 +371,7 @@ fn user() -> User {
         locked_until: None,
         max_connections: None,
         source_patterns: Vec::new(),
+        agent_tokens_valid_from: Time(0),
         created_at: NOW,
         updated_at: NOW,
     }

@@ -126,7 +126,7 @@ impl<'a> CliRun<'a> {
     }
 
     fn start(&self) -> io::Result<(RunningProgram, CliPipes, StderrTail<ChildStderr>)> {
-        let mut program = self.program.clone();
+        let mut program = self.run_io.program(self.program);
         let id = self.session.id.to_string();
         let session = if self.session.is_new { "--session-id" } else { "--resume" };
         // `AskUserQuestion` is disabled because rooms do not support multiple-choice questions yet; the

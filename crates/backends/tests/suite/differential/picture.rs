@@ -531,7 +531,7 @@ fn mail_queries(world: &World) -> Vec<AnyQuery> {
     ];
     let mut queries: Vec<AnyQuery> = pages.map(|page| ListDeadLetters { page }.into()).into();
     for id in &world.agents {
-        queries.push(MayListenToMailbox { agent: id.clone() }.into());
+        queries.push(MayListenToMailbox { mailbox: parlor_model::Mailbox::of(id.clone()) }.into());
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
             queries.push(ListSubscriptions { mailbox: mailbox.clone() }.into());

@@ -37,6 +37,7 @@ pub fn change_account(
         user.password_hash = hash;
         user.failed_sign_ins = 0;
         user.locked_until = None;
+        user.agent_tokens_valid_from = effects.now;
         // A new password ends all sign-ins, so that a session with the old password does not survive.
         effects.change(CredentialChange::EndSignInsOf(user.id.clone()));
         effects.publish(Event::SignInsEnded(user.id.clone()));
@@ -47,4 +48,12 @@ pub fn change_account(
     let profile_changed = profile != (user.display_name.clone(), user.avatar_url.clone());
     publish_user(&user, rooms.into_iter().filter(|_| profile_changed), effects);
     user
+}
+
+/// Revokes the tokens that programs of the user's agents hold. The event closes their connections.
+pub fn revoke_agent_tokens(user: &User, effects: &mut EffectsBuilder<'_>) {
+    let user = User { agent_tokens_valid_from: effects.now, ..user.clone() };
+    let user = Arc::new(user);
+    effects.change(AccountChange::PutUser(user.clone()));
+    publish_user(&user, [], effects);
 }

@@ -10,3 +10,5 @@ mod offer_setup;
 mod remove_user;
 mod set_up;
 pub(crate) mod welcome;
+
+pub(super) use account_changes::revoke_agent_tokens;

@@ -7,7 +7,7 @@ use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::NewUser;
-use parlor_model::{EntityKind, Event, EventAudience, Field, Refusal, RoomId, User, UserId};
+use parlor_model::{EntityKind, Event, EventAudience, Field, Refusal, RoomId, Time, User, UserId};
 use std::sync::Arc;
 
 /// Facts for the creation of an account.
@@ -65,6 +65,7 @@ pub fn create_account(
         locked_until: None,
         max_connections: None,
         source_patterns: Vec::new(),
+        agent_tokens_valid_from: Time(0),
         created_at: now,
         updated_at: now,
     });

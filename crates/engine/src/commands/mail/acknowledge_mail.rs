@@ -8,7 +8,7 @@ use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::AcknowledgeMail;
-use parlor_model::{Delivery, DeliveryState, Field, Refusal, Scope};
+use parlor_model::{Delivery, DeliveryState, Field, Refusal};
 use std::collections::BTreeSet;
 
 impl Command for AcknowledgeMail {
@@ -23,13 +23,13 @@ impl Command for AcknowledgeMail {
         field_errors.into_result()
     }
 
-    /// Allowed for the owner of the agent.
+    /// Allowed for the owner of the agent, and for programs of the agent.
     fn permit(
         &self,
         caller: &CallerContext,
         view: &mut WriterView<'_>,
     ) -> Result<Vec<Delivery>, PermitError> {
-        view.own_agent(caller, &self.mailbox.agent, Scope::Agents)?;
+        view.as_agent(caller, &self.mailbox)?;
         let mut deliveries = Vec::new();
         // A set, because a command may name a message twice.
         for message in self.messages.iter().collect::<BTreeSet<_>>() {

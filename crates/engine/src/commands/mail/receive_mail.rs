@@ -12,7 +12,7 @@ use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::command::{ReceiveMail, ReceivedMail};
-use parlor_model::{Delivery, DeliveryState, Field, Mailbox, Refusal, Scope};
+use parlor_model::{Delivery, DeliveryState, Field, Mailbox, Refusal};
 use std::time::Duration;
 
 /// Maximum number of times mail is leased; after that it becomes a dead letter.
@@ -31,9 +31,9 @@ impl Command for ReceiveMail {
         field_errors.into_result()
     }
 
-    /// Allowed for the owner of the agent.
+    /// Allowed for the owner of the agent, and for programs of the agent.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<ReceivedMail, PermitError> {
-        view.own_agent(caller, &self.mailbox.agent, Scope::Agents)?;
+        view.as_agent(caller, &self.mailbox)?;
         Ok(pending_mail(self, view)?)
     }
 

@@ -18,8 +18,8 @@ use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, AgentId, Destination, EntityKind, Field, Message, MessageKind, Refusal, Room, RoomId, Route,
-    Scope, Sender, UserId,
+    Agent, AgentId, Destination, EntityKind, Field, Mailbox, Message, MessageKind, Refusal, Room, RoomId,
+    Route, Scope, Sender, UserId,
 };
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ impl Command for Route {
         field_errors.into_result()
     }
 
-    /// `from` must be an agent that the caller owns and that is a member of the room, if the path names one.
+    /// `from` must be an agent that the caller owns, or whose program the caller is, and that is a member of the room, if the path names one.
     /// Site admins and keys with the `sources` scope may also send as a source, but not to a room.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let account = caller.auth.clone().ok_or(Refusal::NotSignedIn)?;
@@ -61,10 +61,7 @@ impl Command for Route {
         };
         match &sender {
             Some(agent) => {
-                caller.signed_in(Scope::Agents)?;
-                if agent.owner != account.user.id {
-                    return Err(Refusal::NotFound(EntityKind::Agent).into());
-                }
+                view.as_agent(caller, &Mailbox::of(agent.id.clone()))?;
             }
             // A username is never a valid source name, so that a source cannot impersonate a user.
             None if !account.has(Scope::Sources) || view.is_name_of_user(&self.from)? => {

@@ -1,8 +1,10 @@
-//! Ends all sign-ins of the caller except the one that the request was made with.
+//! Ends all sign-ins of the caller except the one that the request was made with, and revokes the tokens of the
+//! caller's agents.
 
 use crate::audit;
 use crate::changes::{AccountChange, CredentialChange};
 use crate::commands::Command;
+use crate::commands::accounts::revoke_agent_tokens;
 use crate::effects::EffectsBuilder;
 use crate::permission::{AuthContext, CallerContext, PermitError};
 use crate::read_view::WriterView;
@@ -36,6 +38,7 @@ impl Command for EndOtherSignIns {
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         let Facts { caller, others } = facts;
         let user = &caller.user;
+        revoke_agent_tokens(user, effects);
         for sign_in in &others {
             effects.change(CredentialChange::EndSignIn(sign_in.clone()));
             effects.publish(Event::SignInEnded { user: user.id.clone(), sign_in: sign_in.clone() });
@@ -54,7 +57,7 @@ impl Command for EndOtherSignIns {
 mod tests {
     use super::*;
     use crate::changes::Change;
-    use crate::commands::test_fixtures::{audited, auth, decide};
+    use crate::commands::test_fixtures::{NOW, audited, auth, decide};
 
     #[test]
     fn each_ended_sign_in_is_published_and_all_are_one_audit_entry() {
@@ -62,7 +65,9 @@ mod tests {
         let ((), effects) = decide(EndOtherSignIns, Facts { caller: auth("ann"), others }).unwrap();
         let is_ended =
             |change: &&Change| matches!(change, Change::Credential(CredentialChange::EndSignIn(_)));
-        assert_eq!((effects.changes.iter().filter(is_ended).count(), effects.events.len()), (2, 2));
+        let is_end = |event: &&parlor_model::LoggedEvent| matches!(event.event, Event::SignInEnded { .. });
+        let ended = effects.changes.iter().filter(is_ended).count();
+        assert_eq!((ended, effects.events.iter().filter(is_end).count()), (2, 2));
         assert_eq!(audited(&effects), [Action::SignedOut]);
         let removes_pairing =
             |change: &Change| matches!(change, Change::Account(AccountChange::RemovePairing(_)));
@@ -70,9 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn without_other_sign_ins_nothing_changes() {
+    fn without_other_sign_ins_only_the_tokens_of_agents_are_revoked() {
         let facts = Facts { caller: auth("ann"), others: Vec::new() };
         let ((), effects) = decide(EndOtherSignIns, facts).unwrap();
-        assert!(effects.changes.is_empty() && effects.events.is_empty());
+        let [Change::Account(AccountChange::PutUser(user))] = &effects.changes[..] else {
+            panic!("{:?}", effects.changes)
+        };
+        assert_eq!(user.agent_tokens_valid_from, NOW);
+        assert!(matches!(&effects.events[..], [event] if matches!(event.event, Event::UserChanged { .. })));
     }
 }

@@ -6,7 +6,6 @@ use crate::queries::Query;
 use crate::queries::answer_budget::count_within_budget;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
-use parlor_model::Scope;
 use parlor_model::command::ReceivedMail;
 use parlor_model::query::ListMail;
 
@@ -14,9 +13,9 @@ impl Query for ListMail {
     type Facts = ();
     type Answer = ReceivedMail;
 
-    /// Allowed for the owner of the agent.
+    /// Allowed for the owner of the agent, and for programs of the agent.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<(), PermitError> {
-        view.own_agent(caller, &self.mailbox.agent, Scope::Agents).map(drop)
+        view.as_agent(caller, &self.mailbox).map(drop)
     }
 
     fn answer(&self, (): (), store: &mut dyn Snapshot, _limits: &Limits) -> Result<ReceivedMail, Fault> {

@@ -2,8 +2,8 @@
 //! gateways.
 
 use super::super::host::Host;
-use super::Scheduler;
-use parlor_model::{AgentId, Approval, ApprovalId, RunContext, RunId};
+use super::{ActiveRun, Scheduler};
+use parlor_model::{AgentId, Approval, ApprovalId, RunContext, RunId, RunPlace, SessionId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -35,6 +35,14 @@ impl Scheduler {
         }
         let stopped = self.stopped.contains_key(&(agent.clone(), context.clone()));
         if stopped { RunForApproval::Stopped } else { found }
+    }
+
+    /// Returns a run that the agent executes now; in the session, if one is given.
+    pub fn active_run(&self, agent: &AgentId, session: Option<&SessionId>) -> Option<RunId> {
+        let is_in = |place: &RunPlace| session.is_none() || place.session() == session;
+        let is_active = |live: &ActiveRun| live.ending.is_none() && is_in(&live.place);
+        let mut runs = self.runs_of.get(agent).into_iter().flatten();
+        runs.find(|run| self.running.get(run).is_some_and(is_active)).cloned()
     }
 
     /// Expires an approval immediately. Used at start-up for approvals that were open when the hub stopped.

@@ -163,7 +163,7 @@ fn acknowledge(session: Option<&str>) -> AcknowledgeMail {
 }
 
 fn may_listen() -> MayListenToMailbox {
-    MayListenToMailbox { agent: coder() }
+    MayListenToMailbox { mailbox: mailbox(None) }
 }
 
 fn subscriptions(session: Option<&str>) -> ListSubscriptions {

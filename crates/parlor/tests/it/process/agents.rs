@@ -14,6 +14,7 @@ mod pairing;
 #[cfg(feature = "real-agents")]
 mod real;
 mod signing_in;
+mod tools;
 mod walk;
 
 use crate::gateway::scenes::Room;
