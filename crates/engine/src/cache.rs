@@ -86,7 +86,8 @@ impl Cache {
             | Change::Run(_)
             | Change::Approval(_)
             | Change::Mission(_)
-            | Change::Task(_) => {}
+            | Change::Task(_)
+            | Change::Turn(_) => {}
         }
     }
 

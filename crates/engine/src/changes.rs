@@ -6,9 +6,9 @@ use parlor_model::audit::NewAuditEntry;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, CurrentPlan, Delivery, Gateway,
     GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Mission, MissionScope, Pairing, Pattern, Pin, Reaction, Revision, Revocation, Room, RoomId,
-    Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
-    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    MessageId, Mission, MissionScope, NewTurnDecision, Pairing, Pattern, Pin, Reaction, Revision, Revocation,
+    Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SignIn,
+    SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -45,6 +45,7 @@ aggregates! {
     Approval(ApprovalChange),
     Mission(MissionChange),
     Task(TaskChange),
+    Turn(TurnChange),
 }
 
 impl Change {
@@ -233,11 +234,17 @@ pub enum MailChange {
         messages: Vec<MessageId>,
         until: Time,
     },
-    /// Turns mail that was not acknowledged into a dead letter.
+    /// Makes leased mail deliverable again from a time on, or at once. Counts no delivery attempt.
+    Release {
+        mailbox: Mailbox,
+        messages: Vec<MessageId>,
+        from: Option<Time>,
+    },
+    /// Turns mail that was not handled into a dead letter.
     DeadLetterDelivery {
         mailbox: Mailbox,
         message: Arc<Message>,
-        reason: &'static str,
+        reason: Box<str>,
     },
     DeadLetter {
         message: Arc<Message>,
@@ -269,6 +276,13 @@ pub enum MissionChange {
     PutMission(Arc<Mission>),
     /// `None` removes the idle prompt.
     PutIdlePrompt { mission_scope: MissionScope, agent: AgentId, idle: Option<IdlePrompt> },
+}
+
+/// Changes of the decisions about automatic turns.
+#[derive(Debug, Clone)]
+pub enum TurnChange {
+    /// The store gives the decision the next number.
+    AppendDecision(Arc<NewTurnDecision>),
 }
 
 /// Changes of tasks.

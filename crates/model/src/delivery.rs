@@ -31,11 +31,15 @@ pub enum DeliveryState {
         until: Time,
     },
     Delivered,
-    /// Leased the maximum number of times without an acknowledgement; now a dead letter.
+    /// Not handled, for example leased the maximum number of times without an acknowledgement; now a dead letter.
     Dead,
 }
 
 impl DeliveryState {
+    /// Held by a run, which makes the mail delivered, pending or a dead letter when it ends. The lease does not expire,
+    /// because a run may be queued or active for any time.
+    pub const HELD: Self = Self::Leased { until: Time(i64::MAX) };
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -57,11 +61,11 @@ pub struct Delivery {
     pub handled_by: Vec<SessionRef>,
 }
 
-/// A message that matched no mailbox, or that no consumer acknowledged.
+/// A message that matched no mailbox, or that no consumer acknowledged or no run could handle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLetter {
     pub message: Arc<Message>,
     pub reason: Box<str>,
-    /// Mailbox whose consumers did not acknowledge the message; `None` if it matched no mailbox.
+    /// Mailbox in which the message was not handled; `None` if it matched no mailbox.
     pub mailbox: Option<Mailbox>,
 }

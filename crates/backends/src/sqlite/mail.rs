@@ -67,6 +67,27 @@ impl<C: Sql> ReadMail for SqlTables<C> {
         self.with_messages(found)
     }
 
+    fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault> {
+        let query = format!(
+            "SELECT {DELIVERY} FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
+             AND state = 2 AND leased_until = {} ORDER BY seq",
+            i64::MAX
+        );
+        let session = session_text(mailbox.session.as_ref());
+        all(self.sql()?, &query, &[&mailbox.agent.as_str(), &session], delivery)
+    }
+
+    fn next_lease_end(&mut self, mailbox: &Mailbox, now: Time) -> Result<Option<Time>, Fault> {
+        let query = format!(
+            "SELECT min(leased_until) FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
+             AND state = 2 AND leased_until > ?3 AND leased_until < {}",
+            i64::MAX
+        );
+        let session = session_text(mailbox.session.as_ref());
+        let values: [&dyn ToSql; 3] = [&mailbox.agent.as_str(), &session, &now.0];
+        Ok(one(self.sql()?, &query, &values, |row| maybe_time(row, 0))?.flatten())
+    }
+
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
         let query = "SELECT m.id, d.agent, d.session, d.reason FROM dead_letters d JOIN messages m ON m.seq = d.seq \
                      WHERE m.erased = 0 AND m.at >= ?1 AND m.at <= ?2 \
@@ -151,12 +172,24 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MailChange) -> Res
                 )?;
             }
         }
+        MailChange::Release { mailbox, messages, from } => {
+            let session = session_text(mailbox.session.as_ref());
+            let state = if from.is_some() { 2 } else { 0 };
+            for message in messages {
+                run(
+                    sql,
+                    "UPDATE deliveries SET state = ?4, leased_until = ?5 \
+                     WHERE seq = (SELECT seq FROM messages WHERE id = ?1) AND agent = ?2 AND session = ?3 AND settled = 0",
+                    &[&message.as_str(), &mailbox.agent.as_str(), &session, &state, &from.map(|time| time.0)],
+                )?;
+            }
+        }
         MailChange::DeadLetterDelivery { mailbox, message, reason } => {
             let session = session_text(mailbox.session.as_ref());
             let agent = mailbox.agent.as_str();
             run(sql, SETTLE, &[&message.id.as_str(), &agent, &session, &3])?;
             let query = "INSERT OR REPLACE INTO dead_letters VALUES (?1, ?2, ?3, ?4)";
-            run(sql, query, &[&(message.seq.0 as i64), &agent, &session, reason])?;
+            run(sql, query, &[&(message.seq.0 as i64), &agent, &session, &&**reason])?;
         }
         MailChange::DeadLetter { message, reason } => {
             let query = "INSERT OR REPLACE INTO dead_letters VALUES (?1, '', '', ?2)";
@@ -231,7 +264,7 @@ pub fn bind_delivery(delivery: &Delivery, seq: Seq, row: &mut RowBinder) -> rusq
     row.value(sessions(&delivery.handled_by))
 }
 
-const SESSION: &str = "agent, id, title, created_at, last_used_at, is_default, auto_run, room, settings";
+pub const SESSION: &str = "agent, id, title, created_at, last_used_at, is_default, auto_run, room, settings";
 
 pub fn session_of(row: &Row<'_>) -> rusqlite::Result<Session> {
     let auto_run = row.get_ref(6)?.as_str_or_null()?;

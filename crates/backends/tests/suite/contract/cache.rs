@@ -4,6 +4,7 @@
 //! commands alone do not reach every case.
 
 use super::approvals::{approval, rule};
+use super::automatic::decision;
 use super::routers::router;
 use super::second_factor::factor;
 use super::services::service;
@@ -16,11 +17,12 @@ use parlor_engine::cache::Cache;
 use parlor_engine::changes::{
     AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, CredentialChange,
     MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange, SettingsChange, TaskChange,
-    UploadChange,
+    TurnChange, UploadChange,
 };
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
 use parlor_engine::read_view::ReadView;
+use parlor_model::TurnDecisionKind::Held;
 use parlor_model::audit::{Action, Actor, NewAuditEntry};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
@@ -180,6 +182,7 @@ fn changes() -> Vec<Change> {
         Change::Agent(AgentChange::RemoveGateway(GatewayId::stored("laptop"))),
         Change::Task(TaskChange::PutTask(Arc::new(task("t", "lobby", person("ann"), 1)))),
         Change::Task(TaskChange::RemoveTask(TaskId::stored("t"))),
+        Change::Turn(TurnChange::AppendDecision(Arc::new(decision("coder", "main", Held, Time(1))))),
         Change::Mail(MailChange::PutSession(session("coder", "main", 1))),
         Change::Mail(MailChange::PutSubscription(subscription(coder(), "slack/**", 1))),
         Change::Mail(MailChange::RemoveSubscription(coder(), Pattern::parse("slack/**").unwrap())),
@@ -190,10 +193,11 @@ fn changes() -> Vec<Change> {
             messages: vec![message_id("m")],
             until: Time(99),
         }),
+        Change::Mail(MailChange::Release { mailbox: coder(), messages: vec![message_id("m")], from: None }),
         Change::Mail(MailChange::DeadLetterDelivery {
             mailbox: coder(),
             message: Arc::new(message("m", "lobby", "ann", 1)),
-            reason: "too_many_attempts",
+            reason: "too_many_attempts".into(),
         }),
         Change::Run(RunChange::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete)))),
         Change::Approval(ApprovalChange::PutApproval(Arc::new(approval("a", "lobby", "coder")))),
@@ -319,7 +323,7 @@ fn a_cached_sign_in_expires() {
 }
 
 /// Number of kinds of change: the arms of `kind`.
-const KINDS: usize = 65;
+const KINDS: usize = 67;
 
 /// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
 fn kind(change: &Change) -> &'static str {
@@ -372,12 +376,14 @@ fn kind(change: &Change) -> &'static str {
         Change::Agent(AgentChange::RemoveGateway(..)) => "RemoveGateway",
         Change::Task(TaskChange::PutTask(..)) => "PutTask",
         Change::Task(TaskChange::RemoveTask(..)) => "RemoveTask",
+        Change::Turn(TurnChange::AppendDecision(..)) => "AppendDecision",
         Change::Mail(MailChange::PutSession(..)) => "PutSession",
         Change::Mail(MailChange::PutSubscription(..)) => "PutSubscription",
         Change::Mail(MailChange::RemoveSubscription(..)) => "RemoveSubscription",
         Change::Mail(MailChange::PutDelivery { .. }) => "PutDelivery",
         Change::Mail(MailChange::MarkDelivered { .. }) => "MarkDelivered",
         Change::Mail(MailChange::Lease { .. }) => "Lease",
+        Change::Mail(MailChange::Release { .. }) => "Release",
         Change::Mail(MailChange::DeadLetterDelivery { .. }) => "DeadLetterDelivery",
         Change::Run(RunChange::PutRun(..)) => "PutRun",
         Change::Approval(ApprovalChange::PutApproval(..)) => "PutApproval",

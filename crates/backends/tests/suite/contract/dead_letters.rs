@@ -26,7 +26,7 @@ fn undelivered(message: &Arc<Message>) -> Change {
 
 fn unacknowledged(message: &Arc<Message>, mailbox: &Mailbox) -> Change {
     let (message, mailbox) = (message.clone(), mailbox.clone());
-    Change::Mail(MailChange::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged" })
+    Change::Mail(MailChange::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged".into() })
 }
 
 fn letters(ports: &Ports) -> Vec<DeadLetter> {

@@ -60,6 +60,19 @@ impl ReadMail for TablesView {
         letters.truncate(page.limit);
         Ok(letters)
     }
+
+    fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault> {
+        let mail = self.tables.mail_of(mailbox).map(|(_, delivery)| delivery);
+        Ok(mail.filter(|delivery| delivery.state == DeliveryState::HELD).collect())
+    }
+
+    fn next_lease_end(&mut self, mailbox: &Mailbox, now: Time) -> Result<Option<Time>, Fault> {
+        let ends = self.tables.mail_of(mailbox).filter_map(|(_, delivery)| match delivery.state {
+            DeliveryState::Leased { until } if delivery.state != DeliveryState::HELD => Some(until),
+            _ => None,
+        });
+        Ok(ends.filter(|until| *until > now).min())
+    }
 }
 
 impl Tables {
@@ -88,6 +101,10 @@ impl Tables {
                     copy.state = DeliveryState::Leased { until: *until };
                     copy.attempts += 1;
                 });
+            }
+            MailChange::Release { mailbox, messages, from } => {
+                let state = from.map_or(DeliveryState::Pending, |until| DeliveryState::Leased { until });
+                self.each_copy(mailbox, messages, |copy| copy.state = state);
             }
             MailChange::DeadLetterDelivery { mailbox, message, reason } => {
                 let id = std::slice::from_ref(&message.id);

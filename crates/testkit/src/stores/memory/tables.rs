@@ -10,7 +10,7 @@ use parlor_model::{
     InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
     Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SealedKey,
     SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId,
-    Time, Upload, UploadId, User, UserId,
+    Time, TurnDecision, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,6 +41,10 @@ pub struct Tables {
     pub audit: BTreeMap<u64, AuditRecord>,
     /// Id of the newest audit record; ids are never reused.
     pub last_audit_id: u64,
+    /// Decisions about automatic turns, oldest first.
+    pub turns: Vec<TurnDecision>,
+    /// Number of the newest decision; numbers are never reused.
+    pub last_turn: u64,
     pub settings: HubSettings,
     pub second_factors: BTreeMap<UserId, SecondFactor>,
     pub backup_codes: BTreeSet<(UserId, SecretHash)>,
@@ -93,6 +97,8 @@ impl Tables {
             services: BTreeMap::new(),
             audit: BTreeMap::new(),
             last_audit_id: 0,
+            turns: Vec::new(),
+            last_turn: 0,
             settings: HubSettings::default(),
             second_factors: BTreeMap::new(),
             backup_codes: BTreeSet::new(),
