@@ -17,6 +17,7 @@ pub mod sanitize;
 #[cfg(target_os = "linux")]
 pub mod supervisor;
 mod tls;
+pub mod triage_batch;
 
 pub use frame_channel::{FrameChannel, frame_channel};
 pub use guide::guide;
