@@ -7,8 +7,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, CurrentPlan, Delivery, Gateway,
     GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message,
     MessageId, Mission, MissionScope, NewTurnDecision, Pairing, Pattern, Pin, Reaction, Revision, Revocation,
-    Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SignIn,
-    SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service, Session,
+    SessionRef, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -234,11 +234,12 @@ pub enum MailChange {
         messages: Vec<MessageId>,
         until: Time,
     },
-    /// Makes leased mail deliverable again from a time on, or at once. Counts no delivery attempt.
-    Release {
-        mailbox: Mailbox,
+    /// Settles mail of a session that a run holds: in the mailbox of the session, and for `main` also in the agent's own.
+    /// Mail that is no longer held, for example because a program has acknowledged it, stays as it is.
+    SettleHeld {
+        session: SessionRef,
         messages: Vec<MessageId>,
-        from: Option<Time>,
+        settlement: Settlement,
     },
     /// Turns mail that was not handled into a dead letter.
     DeadLetterDelivery {
@@ -251,6 +252,16 @@ pub enum MailChange {
         reason: &'static str,
     },
     ClearDeadLetters,
+}
+
+/// What becomes of mail that a run held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    Delivered,
+    /// Deliverable again from this time on.
+    PendingFrom(Time),
+    /// A dead letter with this reason.
+    Dead(Box<str>),
 }
 
 /// Changes of runs and agents' plans.

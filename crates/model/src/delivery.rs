@@ -23,6 +23,16 @@ pub struct SessionRef {
     pub session: SessionId,
 }
 
+impl SessionRef {
+    /// Returns the mailboxes whose mail starts turns in the session: its own, and for `main`, which receives all mail
+    /// that no other session handles, also the agent's own.
+    pub fn mailboxes(&self) -> Vec<Mailbox> {
+        let own = Mailbox { agent: self.agent.clone(), session: Some(self.session.clone()) };
+        let rest = (self.session == SessionId::main()).then(|| Mailbox::of(self.agent.clone()));
+        std::iter::once(own).chain(rest).collect()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {
     Pending,
@@ -39,6 +49,15 @@ impl DeliveryState {
     /// Held by a run, which makes the mail delivered, pending or a dead letter when it ends. The lease does not expire,
     /// because a run may be queued or active for any time.
     pub const HELD: Self = Self::Leased { until: Time(i64::MAX) };
+
+    /// Returns whether the mail can be handed out: it is pending, or its lease has expired.
+    pub fn is_deliverable(self, now: Time) -> bool {
+        match self {
+            Self::Pending => true,
+            Self::Leased { until } => until <= now,
+            Self::Delivered | Self::Dead => false,
+        }
+    }
 
     pub fn as_str(self) -> &'static str {
         match self {

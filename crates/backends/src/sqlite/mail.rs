@@ -4,14 +4,14 @@ use super::insert::RowBinder;
 use super::rows::{all, maybe_time, number, one, run, shared, text, time};
 use super::{Sql, SqlTables, WriteTransaction, agents};
 use parlor_engine::Fault;
-use parlor_engine::changes::MailChange;
+use parlor_engine::changes::{MailChange, Settlement};
 use parlor_engine::ports::{ReadMail, ReadMessages};
 use parlor_model::query::MailPage;
 use parlor_model::{
     Agent, AgentId, AutoRun, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Pattern,
     RoomId, Seq, Session, SessionId, SessionRef, Subscription, Time,
 };
-use rusqlite::{Row, ToSql};
+use rusqlite::{Connection, Row, ToSql};
 use std::sync::Arc;
 
 impl<C: Sql> ReadMail for SqlTables<C> {
@@ -65,6 +65,23 @@ impl<C: Sql> ReadMail for SqlTables<C> {
         let values: [&dyn ToSql; 5] = [&mailbox.agent.as_str(), &session, &from, &to, &number(page.limit)];
         let found = all(self.sql()?, &query, &values, delivery)?;
         self.with_messages(found)
+    }
+
+    fn unhandled(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        // Rows from before the ninth migration have an empty list.
+        let query = format!(
+            "SELECT {DELIVERY} FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
+             AND (handled_by IS NULL OR handled_by = '[]') AND (state = 0 OR leased_until <= ?3) ORDER BY seq LIMIT ?4"
+        );
+        let session = session_text(mailbox.session.as_ref());
+        let values: [&dyn ToSql; 4] = [&mailbox.agent.as_str(), &session, &now.0, &number(limit)];
+        let deliveries = all(self.sql()?, &query, &values, delivery)?;
+        self.with_messages(deliveries)
     }
 
     fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault> {
@@ -172,16 +189,11 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MailChange) -> Res
                 )?;
             }
         }
-        MailChange::Release { mailbox, messages, from } => {
-            let session = session_text(mailbox.session.as_ref());
-            let state = if from.is_some() { 2 } else { 0 };
-            for message in messages {
-                run(
-                    sql,
-                    "UPDATE deliveries SET state = ?4, leased_until = ?5 \
-                     WHERE seq = (SELECT seq FROM messages WHERE id = ?1) AND agent = ?2 AND session = ?3 AND settled = 0",
-                    &[&message.as_str(), &mailbox.agent.as_str(), &session, &state, &from.map(|time| time.0)],
-                )?;
+        MailChange::SettleHeld { session, messages, settlement } => {
+            for mailbox in session.mailboxes() {
+                for message in messages {
+                    settle_held(sql, &mailbox, message, settlement)?;
+                }
             }
         }
         MailChange::DeadLetterDelivery { mailbox, message, reason } => {
@@ -222,6 +234,33 @@ impl<C: Sql> SqlTables<C> {
         let query = "SELECT agent, session, pattern, added_at FROM subscriptions";
         Ok((found, all(self.sql()?, query, &[], subscription)?))
     }
+}
+
+/// Settles mail if a run holds it.
+fn settle_held(
+    sql: &Connection,
+    mailbox: &Mailbox,
+    message: &MessageId,
+    settlement: &Settlement,
+) -> Result<(), Fault> {
+    let (state, settled, until) = match settlement {
+        Settlement::Delivered => (1, 1, None),
+        Settlement::PendingFrom(time) => (2, 0, Some(time.0)),
+        Settlement::Dead(_) => (3, 1, None),
+    };
+    let (agent, session) = (mailbox.agent.as_str(), session_text(mailbox.session.as_ref()));
+    let query = format!(
+        "UPDATE deliveries SET state = ?4, settled = ?5, leased_until = ?6 \
+         WHERE seq = {SEQ_OF} AND agent = ?2 AND session = ?3 AND settled = 0 AND state = 2 AND leased_until = {}",
+        i64::MAX
+    );
+    let values: [&dyn ToSql; 6] = [&message.as_str(), &agent, &session, &state, &settled, &until];
+    let changed = run(sql, &query, &values)?;
+    if let (Settlement::Dead(reason), 1) = (settlement, changed) {
+        let query = format!("INSERT OR REPLACE INTO dead_letters VALUES ({SEQ_OF}, ?2, ?3, ?4)");
+        run(sql, &query, &[&message.as_str(), &agent, &session, &&**reason])?;
+    }
+    Ok(())
 }
 
 /// Selects deliverable mail. `settled` is part of the primary key, so settled deliveries are not read.

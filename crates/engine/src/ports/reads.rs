@@ -212,6 +212,13 @@ pub trait ReadMail {
     /// All mail of a mailbox, whatever its delivery state.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
+    /// As [`ReadMail::pending`], without mail that a session of the agent has received too.
+    fn unhandled(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     /// Mail that runs hold, oldest first.
     fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault>;
     /// The earliest time at which the lease of mail that is leased now expires. Mail that runs hold does not count.

@@ -3,10 +3,11 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use crate::stores::WINDOWS;
-use parlor_engine::changes::{AgentChange, Change, MailChange, TurnChange};
+use parlor_engine::changes::{AgentChange, Change, MailChange, Settlement, TurnChange};
+use parlor_model::query::MailPage;
 use parlor_model::{
-    AgentId, AutoRun, Delivery, DeliveryState, Mailbox, NewTurnDecision, Payload, RunId, Sender, Session,
-    SessionId, Time, TurnDecisionKind, TurnPage,
+    AgentId, AutoRun, Delivery, DeliveryState, Mailbox, MessageId, NewTurnDecision, Payload, RunId, Sender,
+    Seq, Session, SessionId, SessionRef, Time, TurnDecisionKind, TurnPage,
 };
 use std::sync::Arc;
 
@@ -104,49 +105,95 @@ fn old_decisions_are_deleted() {
     });
 }
 
-#[test]
-fn mail_that_a_run_holds_is_not_pending_until_it_is_released() {
-    each(|store| {
-        store.change(vec![put_user("ann", 1), put_agent("a", "ann")]);
-        let mailbox = || mailbox("a", Some("main"));
-        for id in ["1", "2", "3"] {
-            let seq = store.next_seq();
-            store.post(full_message(id, on_path("slack/team"), Sender::Source("bridge".into()), seq));
-            let delivery = delivery(id, mailbox());
-            store.change(vec![Change::Mail(MailChange::PutDelivery {
-                delivery,
-                seq: parlor_model::Seq(seq),
-            })]);
-        }
-        let ids = |ids: &[&str]| ids.iter().copied().map(message_id).collect::<Vec<_>>();
-        let DeliveryState::Leased { until } = DeliveryState::HELD else { unreachable!() };
-        let hold = MailChange::Lease { mailbox: mailbox(), messages: ids(&["1", "3"]), until };
-        store.change(vec![Change::Mail(hold)]);
-        let held = |store: &Ports| {
-            let held = store.read(|store| store.held(&mailbox()));
-            held.into_iter().map(|copy| (copy.message.as_str().to_owned(), copy.attempts)).collect::<Vec<_>>()
-        };
-        let pending = |store: &Ports, now| {
-            let pending = store.read(|store| store.pending(&mailbox(), Time(now), 9));
-            pending.into_iter().map(|(message, _)| message.id.as_str().to_owned()).collect::<Vec<_>>()
-        };
-        assert_eq!(held(store), [("1".to_owned(), 1), ("3".to_owned(), 1)]);
-        assert_eq!(pending(store, i64::MAX - 1), ["2"]);
-        assert_eq!(store.read(|store| store.next_lease_end(&mailbox(), Time(0))), None);
+/// Stores three messages in the mailbox of `a:main` and in that of `a`, where `2` is handled by a session.
+fn with_mail(store: &mut Ports) {
+    store.change(vec![put_user("ann", 1), put_agent("a", "ann")]);
+    for id in ["1", "2", "3"] {
+        let seq = store.next_seq();
+        store.post(full_message(id, on_path("slack/team"), Sender::Source("bridge".into()), seq));
+        let main = SessionRef { agent: agent_id("a"), session: SessionId::main() };
+        let handled_by = if id == "2" { vec![main] } else { Vec::new() };
+        let copies = [
+            delivery(id, mailbox("a", Some("main"))),
+            Delivery { handled_by, ..delivery(id, mailbox("a", None)) },
+        ];
+        let put = |delivery| Change::Mail(MailChange::PutDelivery { delivery, seq: Seq(seq) });
+        store.change(copies.into_iter().map(put).collect());
+    }
+}
 
-        let release = |messages, from| MailChange::Release { mailbox: mailbox(), messages, from };
-        store.change(vec![
-            Change::Mail(release(ids(&["1"]), None)),
-            Change::Mail(release(ids(&["3"]), Some(Time(900)))),
-        ]);
-        assert_eq!(held(store), []);
-        assert_eq!(pending(store, 899), ["1", "2"]);
-        assert_eq!(store.read(|store| store.next_lease_end(&mailbox(), Time(899))), Some(Time(900)));
-        assert_eq!(store.read(|store| store.next_lease_end(&mailbox(), Time(900))), None);
-        assert_eq!(pending(store, 900), ["1", "2", "3"]);
-        let delivery: Option<Delivery> = store.read(|store| store.delivery(&mailbox(), &message_id("3")));
-        assert_eq!(delivery.unwrap().attempts, 1, "a release counts no attempt");
-        let other: Mailbox = crate::fixtures::mailbox("a", None);
-        assert_eq!(store.read(|store| store.held(&other)), []);
+fn ids(ids: &[&str]) -> Vec<MessageId> {
+    ids.iter().copied().map(message_id).collect()
+}
+
+fn hold(store: &mut Ports, mailbox: Mailbox, messages: &[&str]) {
+    let DeliveryState::Leased { until } = DeliveryState::HELD else { unreachable!() };
+    store.change(vec![Change::Mail(MailChange::Lease { mailbox, messages: ids(messages), until })]);
+}
+
+fn settle(store: &mut Ports, messages: &[&str], settlement: Settlement) {
+    let session = SessionRef { agent: agent_id("a"), session: SessionId::main() };
+    store.change(vec![Change::Mail(MailChange::SettleHeld { session, messages: ids(messages), settlement })]);
+}
+
+fn held(store: &Ports, mailbox: &Mailbox) -> Vec<(MessageId, u32)> {
+    let held = store.read(|store| store.held(mailbox));
+    held.into_iter().map(|copy| (copy.message, copy.attempts)).collect()
+}
+
+fn pending(store: &Ports, mailbox: &Mailbox, now: i64) -> Vec<MessageId> {
+    let pending = store.read(|store| store.pending(mailbox, Time(now), 9));
+    pending.into_iter().map(|(message, _)| message.id.clone()).collect()
+}
+
+#[test]
+fn mail_that_a_run_holds_is_not_pending_until_it_is_settled() {
+    each(|store| {
+        with_mail(store);
+        let main = mailbox("a", Some("main"));
+        hold(store, main.clone(), &["1", "2", "3"]);
+        assert_eq!(
+            held(store, &main),
+            ids(&["1", "2", "3"]).into_iter().map(|id| (id, 1)).collect::<Vec<_>>()
+        );
+        assert_eq!(pending(store, &main, i64::MAX - 1), []);
+        assert_eq!(store.read(|store| store.next_lease_end(&main, Time(0))), None);
+
+        settle(store, &["3"], Settlement::PendingFrom(Time(900)));
+        settle(store, &["1"], Settlement::Delivered);
+        settle(store, &["2"], Settlement::Dead("it failed".into()));
+        settle(store, &["1", "2", "3"], Settlement::Delivered);
+        assert_eq!(held(store, &main), []);
+        let state = |id: &str| store.read(|s| s.delivery(&main, &message_id(id))).unwrap();
+        assert_eq!((state("1").state, state("2").state), (DeliveryState::Delivered, DeliveryState::Dead));
+        assert_eq!(state("3").attempts, 1, "a release counts no attempt");
+        assert_eq!(pending(store, &main, 899), []);
+        assert_eq!(store.read(|store| store.next_lease_end(&main, Time(899))), Some(Time(900)));
+        assert_eq!(store.read(|store| store.next_lease_end(&main, Time(900))), None);
+        assert_eq!(pending(store, &main, 900), ids(&["3"]), "it was no longer held");
+        let letters = store.read(|s| s.dead_letters(MailPage { limit: 9, from: None, to: None }));
+        let letters: Vec<_> = letters
+            .iter()
+            .map(|letter| (letter.message.id.as_str(), &*letter.reason, &letter.mailbox))
+            .collect();
+        assert_eq!(letters, [("2", "it failed", &Some(main.clone()))]);
+        assert_eq!(pending(store, &mailbox("a", None), 0), ids(&["1", "2", "3"]), "another mailbox");
+    });
+}
+
+#[test]
+fn the_main_session_also_holds_mail_of_the_agents_own_mailbox() {
+    each(|store| {
+        with_mail(store);
+        let (main, own) = (mailbox("a", Some("main")), mailbox("a", None));
+        let unhandled = store.read(|s| s.unhandled(&own, Time(0), 9));
+        let unhandled: Vec<_> = unhandled.into_iter().map(|(message, _)| message.id.clone()).collect();
+        assert_eq!(unhandled, ids(&["1", "3"]));
+        assert_eq!(store.read(|s| s.unhandled(&own, Time(0), 1)).len(), 1);
+        hold(store, main.clone(), &["2"]);
+        hold(store, own.clone(), &["1"]);
+        settle(store, &["1", "2", "3"], Settlement::Delivered);
+        assert_eq!(pending(store, &main, 0), ids(&["1", "3"]));
+        assert_eq!(pending(store, &own, 0), ids(&["2", "3"]));
     });
 }

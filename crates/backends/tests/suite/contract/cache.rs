@@ -16,8 +16,8 @@ use parlor_engine::Limits;
 use parlor_engine::cache::Cache;
 use parlor_engine::changes::{
     AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, CredentialChange,
-    MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange, SettingsChange, TaskChange,
-    TurnChange, UploadChange,
+    MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange, SettingsChange, Settlement,
+    TaskChange, TurnChange, UploadChange,
 };
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
@@ -28,7 +28,7 @@ use parlor_model::run_event::PlanState;
 use parlor_model::{
     BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mission, MissionId,
     MissionScope, Pairing, Pattern, Position, Revision, Revocation, RouterId, RunId, RunOutcome, SealedKey,
-    SecretHash, Seq, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
+    SecretHash, Seq, SessionId, SessionRef, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -193,7 +193,11 @@ fn changes() -> Vec<Change> {
             messages: vec![message_id("m")],
             until: Time(99),
         }),
-        Change::Mail(MailChange::Release { mailbox: coder(), messages: vec![message_id("m")], from: None }),
+        Change::Mail(MailChange::SettleHeld {
+            session: SessionRef { agent: agent_id("coder"), session: SessionId::main() },
+            messages: vec![message_id("m")],
+            settlement: Settlement::Delivered,
+        }),
         Change::Mail(MailChange::DeadLetterDelivery {
             mailbox: coder(),
             message: Arc::new(message("m", "lobby", "ann", 1)),
@@ -383,7 +387,7 @@ fn kind(change: &Change) -> &'static str {
         Change::Mail(MailChange::PutDelivery { .. }) => "PutDelivery",
         Change::Mail(MailChange::MarkDelivered { .. }) => "MarkDelivered",
         Change::Mail(MailChange::Lease { .. }) => "Lease",
-        Change::Mail(MailChange::Release { .. }) => "Release",
+        Change::Mail(MailChange::SettleHeld { .. }) => "SettleHeld",
         Change::Mail(MailChange::DeadLetterDelivery { .. }) => "DeadLetterDelivery",
         Change::Run(RunChange::PutRun(..)) => "PutRun",
         Change::Approval(ApprovalChange::PutApproval(..)) => "PutApproval",

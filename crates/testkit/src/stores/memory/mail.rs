@@ -4,7 +4,7 @@ use super::TablesView;
 use super::table::{Table, sorted};
 use super::tables::Tables;
 use parlor_engine::Fault;
-use parlor_engine::changes::MailChange;
+use parlor_engine::changes::{MailChange, Settlement};
 use parlor_engine::ports::ReadMail;
 use parlor_model::query::MailPage;
 use parlor_model::{
@@ -36,12 +36,21 @@ impl ReadMail for TablesView {
         now: Time,
         limit: usize,
     ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
-        let ready = |delivery: &Delivery| match delivery.state {
-            DeliveryState::Pending => true,
-            DeliveryState::Leased { until } => until <= now,
-            DeliveryState::Delivered | DeliveryState::Dead => false,
-        };
-        Ok(self.tables.mail_of(mailbox).filter(|(_, delivery)| ready(delivery)).take(limit).collect())
+        let mail = self.tables.mail_of(mailbox).filter(|(_, delivery)| delivery.state.is_deliverable(now));
+        Ok(mail.take(limit).collect())
+    }
+
+    fn unhandled(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let mail = self
+            .tables
+            .mail_of(mailbox)
+            .filter(|(_, delivery)| delivery.handled_by.is_empty() && delivery.state.is_deliverable(now));
+        Ok(mail.take(limit).collect())
     }
 
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault> {
@@ -102,9 +111,10 @@ impl Tables {
                     copy.attempts += 1;
                 });
             }
-            MailChange::Release { mailbox, messages, from } => {
-                let state = from.map_or(DeliveryState::Pending, |until| DeliveryState::Leased { until });
-                self.each_copy(mailbox, messages, |copy| copy.state = state);
+            MailChange::SettleHeld { session, messages, settlement } => {
+                for mailbox in session.mailboxes() {
+                    self.settle_held(&mailbox, messages, settlement);
+                }
             }
             MailChange::DeadLetterDelivery { mailbox, message, reason } => {
                 let id = std::slice::from_ref(&message.id);
@@ -113,6 +123,21 @@ impl Tables {
             }
             MailChange::DeadLetter { message, reason } => self.put_dead_letter(&message.id, None, reason),
             MailChange::ClearDeadLetters => self.dead_letters = Table::default(),
+        }
+    }
+
+    fn settle_held(&mut self, mailbox: &Mailbox, messages: &[MessageId], settlement: &Settlement) {
+        for message in messages {
+            let copy = self.deliveries.get_mut(&(message.clone(), mailbox.clone()));
+            let Some(copy) = copy.filter(|copy| copy.state == DeliveryState::HELD) else { continue };
+            match settlement {
+                Settlement::Delivered => copy.state = DeliveryState::Delivered,
+                Settlement::PendingFrom(until) => copy.state = DeliveryState::Leased { until: *until },
+                Settlement::Dead(reason) => {
+                    copy.state = DeliveryState::Dead;
+                    self.put_dead_letter(message, Some(mailbox.clone()), reason);
+                }
+            }
         }
     }
 
