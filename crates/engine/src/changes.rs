@@ -4,11 +4,12 @@
 use crate::ports::{FirstRequest, IdempotencyKey};
 use parlor_model::audit::NewAuditEntry;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, CurrentPlan, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Mission, MissionScope, NewTurnDecision, Pairing, Pattern, Pin, Reaction, Revision, Revocation,
-    Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service, Session,
-    SessionRef, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, ConversationEntry, CurrentPlan,
+    Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member,
+    MemberId, Message, MessageId, Mission, MissionScope, NewTurnDecision, Pairing, Pattern, Pin, Reaction,
+    Revision, Revocation, Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq,
+    Service, Session, SessionRef, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
+    UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,6 +43,7 @@ aggregates! {
     Agent(AgentChange),
     Mail(MailChange),
     Run(RunChange),
+    Conversation(ConversationChange),
     Approval(ApprovalChange),
     Mission(MissionChange),
     Task(TaskChange),
@@ -269,6 +271,12 @@ pub enum Settlement {
 pub enum RunChange {
     PutRun(Arc<Run>),
     PutPlan(Arc<CurrentPlan>),
+}
+
+/// Changes of the conversation logs of sessions.
+#[derive(Debug, Clone)]
+pub enum ConversationChange {
+    AppendEntry(Arc<ConversationEntry>),
 }
 
 /// Changes of approvals and approval rules.

@@ -10,7 +10,7 @@ use crate::metrics::StoreSize;
 use crate::{Fault, effects::Effects};
 use parlor_model::{
     Agent, AgentId, BlobDigest, Destination, Epoch, LoggedEvent, Message, MessageId, Room, RoomId, Router,
-    RunId, Seq, Session, Subscription, Time,
+    RunId, Seq, Session, Subscription, Time, UserId,
 };
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -193,6 +193,8 @@ pub enum OpenApprovalsOf<'a> {
     Room(&'a RoomId),
     Run(&'a RunId),
     Agent(&'a AgentId),
+    /// Approvals without a room, of the agents of this user.
+    Owner(&'a UserId),
 }
 
 /// Budget consumed by runs.

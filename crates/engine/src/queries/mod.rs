@@ -175,6 +175,7 @@ queries! {
     ListMembers,
     ListMissions,
     ListOpenQuestions,
+    ListOwnApprovals,
     ListOwnTasks,
     ListPins,
     ListPlans,

@@ -13,11 +13,9 @@ pub fn run() -> Run {
     Run {
         id: RunId::stored("run"),
         agent: agent.clone(),
-        room: lobby(),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(lobby()),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored("c"), agent),
         parent: None,

@@ -261,11 +261,9 @@ pub fn run(state: RunState) -> Run {
     Run {
         id: run_id(),
         agent: agent_id(),
-        room: room_id(),
-        trigger: Some(message_id()),
-        task: None,
+        place: RunPlace::Room(room_id()),
+        cause: RunCause::Message(message_id()),
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored("c"), agent_id()),
         parent: None,

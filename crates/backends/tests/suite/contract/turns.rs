@@ -13,11 +13,9 @@ pub fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: RunOut
     let agent = AgentId::stored(agent);
     Run {
         id: RunId::stored(id),
-        room: room_id("lobby"),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(room_id("lobby")),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored(conversation), agent.clone()),
         agent,

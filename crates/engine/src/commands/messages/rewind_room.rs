@@ -112,7 +112,7 @@ mod tests {
     use parlor_model::audit::Action;
     use parlor_model::{
         AddressedBy, AgentId, ApprovalId, ApprovalSubject, ConversationId, Decision, Event, GatewayId,
-        InputDigest, Lineage, MessageId, Payload, RoomId, RunId, RunState, Usage,
+        InputDigest, Lineage, MessageId, Payload, RoomId, RunCause, RunId, RunPlace, RunState, Usage,
     };
 
     fn room() -> RoomId {
@@ -128,11 +128,9 @@ mod tests {
         Run {
             id: RunId::stored(id),
             agent: AgentId::stored("coder"),
-            room: room(),
-            trigger: None,
-            task: None,
+            place: RunPlace::Room(room()),
+            cause: RunCause::Unprompted,
             asked_by: None,
-            arrival: None,
             addressed: AddressedBy::Directly,
             lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
             parent: None,

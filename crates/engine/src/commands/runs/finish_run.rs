@@ -40,7 +40,10 @@ impl Command for FinishRun {
         caller.operator()?;
         let run = view.store.run(&self.run)?.ok_or(Refusal::NotFound(EntityKind::Run))?;
         let approvals = view.store.open_approvals(OpenApprovalsOf::Run(&self.run))?;
-        let room = view.room(&run.room)?;
+        let room = match run.room() {
+            Some(room) => view.room(room)?,
+            None => None,
+        };
         let frozen = room.as_ref().is_some_and(|room| room.is_frozen());
         let reply = match (&self.said, room) {
             (Some(said), Some(room)) => match PostingAgent::load(&run.agent, room, view)? {
@@ -56,7 +59,7 @@ impl Command for FinishRun {
         let posted = match self.said.as_ref().and_then(|said| said.message.as_ref()) {
             Some(id) => view.store.message(id)?.filter(|message| {
                 message.sender == Sender::Agent(run.agent.clone())
-                    && message.destination.room() == Some(&run.room)
+                    && run.room().is_some_and(|room| message.destination.room() == Some(room))
                     && message.run_output.is_none()
                     && self.said.as_ref().is_some_and(|said| said.text == message.text)
             }),
@@ -104,7 +107,7 @@ mod tests {
     use parlor_model::audit::Action;
     use parlor_model::{
         AgentId, ApprovalId, ApprovalSubject, Decision, Event, GatewayId, InputDigest, Payload, RoomId,
-        RunId, Time,
+        RunId, RunPlace, Time,
     };
 
     fn facts() -> Facts {
@@ -120,7 +123,7 @@ mod tests {
         Approval {
             id: ApprovalId::stored("approval"),
             run: RunId::stored("run"),
-            room: RoomId::stored("room"),
+            place: RunPlace::Room(RoomId::stored("room")),
             agent: AgentId::stored("coder"),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("g"),

@@ -108,7 +108,8 @@ fn message(
         },
         chunks: said.chunks,
     };
-    let (destination, sender) = (Destination::Room(run.room.clone()), Sender::Agent(agent.id.clone()));
+    let destination = Destination::Room(facts.sender.room.id.clone());
+    let sender = Sender::Agent(agent.id.clone());
     let new = effects.message(destination, sender, agent.name.clone(), said.text);
     Message {
         id: said.message.unwrap_or(new.id),
