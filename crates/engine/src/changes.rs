@@ -64,6 +64,16 @@ impl Change {
         )
     }
 
+    /// Whether the change may add, change or remove the automatic turns or heartbeats of an agent.
+    pub fn may_change_turns(&self) -> bool {
+        matches!(
+            self,
+            Self::Mail(MailChange::PutSession(_))
+                | Self::Agent(AgentChange::PutAgent(_) | AgentChange::RemoveAgent(_))
+                | Self::Account(AccountChange::RemoveUser(_))
+        )
+    }
+
     /// Whether the change may leave blobs without a referring upload.
     pub fn may_release_files(&self) -> bool {
         matches!(

@@ -16,6 +16,7 @@ pub mod json;
 pub mod page;
 pub mod relayed;
 pub mod time;
+pub mod turn_input;
 #[cfg(test)]
 mod typescript;
 pub mod words;

@@ -28,6 +28,7 @@ mod sign_ins;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
+pub(crate) mod turns;
 pub(crate) mod uploads;
 
 pub use batch::Batch;
@@ -184,6 +185,7 @@ commands! {
     CreateTask,
     CreateUser,
     DecideApproval,
+    DecideBatch,
     DecidePlan,
     DeleteMessage,
     DeleteMessages,
@@ -218,6 +220,7 @@ commands! {
     Register,
     RegisterAgent,
     Relay,
+    ReleaseBatch,
     RemoveAgent,
     RemoveBookmark,
     RemoveGateway,
@@ -235,6 +238,7 @@ commands! {
     RevokeTokens,
     RewindRoom,
     Route,
+    SendHeartbeat,
     SetIdlePrompt,
     SetMission,
     SetProjectRoot,
@@ -246,6 +250,7 @@ commands! {
     TakeUnreferencedBlobs,
     ThawRoom,
     ToggleReaction,
+    TriggerTurn,
     UnpinMessage,
     Unsubscribe,
     UpdatePlan,

@@ -23,6 +23,7 @@ mod services;
 mod settings;
 mod sign_ins;
 mod tasks;
+mod turns;
 mod uploads;
 
 use crate::cache::Cache;
@@ -195,6 +196,7 @@ queries! {
     ListSignIns,
     ListSubscriptions,
     ListTasks,
+    ListTurns,
     ListUsers,
     MayCreateRouter,
     MayEnterPlace,

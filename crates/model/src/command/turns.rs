@@ -1,6 +1,6 @@
 //! Commands on turns: decisions about batches of mail, and heartbeats.
 
-use crate::{AgentId, MessageId, RunId, SessionId, Time};
+use crate::{AgentId, MessageId, RunId, SessionId};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -32,6 +32,8 @@ pub struct BatchReceipt {
     pub run: Option<RunId>,
     /// Number of messages that the run holds.
     pub messages: usize,
+    /// Whether messages stay pending because the budget is used up.
+    pub is_waiting: bool,
 }
 
 /// Starts a turn in a session without triage. Creates the session if it does not exist.
@@ -55,8 +57,6 @@ pub enum TurnInput {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SendHeartbeat {
     pub agent: AgentId,
-    /// Time of the schedule.
-    pub scheduled: Time,
     /// Cron expression that the schedule was computed from. The heartbeat is refused if the agent's has changed.
     pub cron: Box<str>,
 }

@@ -29,6 +29,7 @@ mod second_factor;
 mod services;
 mod settings;
 mod tasks;
+mod turns;
 mod uploads;
 mod users;
 mod workspace;
@@ -156,6 +157,8 @@ pub fn router() -> Router<Arc<App>> {
         .put("/service-agents/{id}", "Change a service agent, effective with its next run", &[], services::change)
         .delete("/service-agents/{id}", "Delete a service agent and remove it from its rooms", &[], services::remove)
         .post("/service-agents/{id}/validate", "Test a service agent's model with a short request", &[], services::validate)
+        .get("/turns", "List decisions about automatic turns, newest first, with statistics", &[NOT_FOUND], turns::list)
+        .post("/turns", "Start a turn of an agent in a session, without triage", &[NOT_FOUND], turns::start)
         .get("/tasks", "List the caller's tasks", &[], tasks::own)
         .get("/tasks/rooms/{id}", "List the tasks of a room", &[], tasks::list)
         .post("/tasks/rooms/{id}", "Create a task in a room", &[], tasks::create)

@@ -20,6 +20,7 @@ mod second_factor;
 mod services;
 mod settings;
 mod tasks;
+mod turns;
 
 pub use agents::*;
 pub use annotations::*;
@@ -38,6 +39,7 @@ pub use second_factor::*;
 pub use services::*;
 pub use settings::*;
 pub use tasks::*;
+pub use turns::*;
 
 use crate::frames::given;
 use serde::Deserialize;

@@ -11,3 +11,5 @@ pub mod sessions;
 mod subscribe;
 pub mod subscriptions;
 mod unsubscribe;
+
+pub use receive_mail::MAX_DELIVERY_ATTEMPTS;
