@@ -229,6 +229,7 @@ commands! {
     RemoveUser,
     ReportTask,
     ReportUsage,
+    ResendDeadLetter,
     RevokeApprovalRule,
     RevokeInvitation,
     RevokeKey,

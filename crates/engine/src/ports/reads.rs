@@ -6,7 +6,7 @@ use super::{BudgetUsage, FirstRequest, IdempotencyKey, MessageRange, OpenApprova
 use crate::Fault;
 use crate::search::SearchScope;
 use parlor_model::audit::{AuditFilter, AuditRecord};
-use parlor_model::query::{MailPage, Page, Recent};
+use parlor_model::query::{MailCounts, MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
     CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId,
@@ -211,7 +211,15 @@ pub trait ReadMail {
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault>;
     /// All mail of a mailbox, whatever its delivery state.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    /// Numbers of messages in a mailbox that are not settled.
+    fn mail_counts(&mut self, mailbox: &Mailbox, now: Time) -> Result<MailCounts, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
+    /// The dead letter of a message in this mailbox, or without a mailbox.
+    fn dead_letter(
+        &mut self,
+        message: &MessageId,
+        mailbox: Option<&Mailbox>,
+    ) -> Result<Option<DeadLetter>, Fault>;
 }
 
 /// Runs and agents' plans.

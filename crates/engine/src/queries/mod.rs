@@ -172,6 +172,7 @@ queries! {
     ListInvitations,
     ListKeys,
     ListMail,
+    ListMailboxes,
     ListMembers,
     ListMissions,
     ListOpenQuestions,

@@ -6,7 +6,7 @@ use super::world::World;
 use parlor_model::command::{
     AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, ConnectGateway,
     CreateAgent, DisconnectGateway, HostAgent, PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent,
-    RemoveGateway, SessionChanges, Subscribe, Unsubscribe,
+    RemoveGateway, ResendDeadLetter, SessionChanges, Subscribe, Unsubscribe,
 };
 use parlor_model::{
     AgentId, AutoRun, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
@@ -176,6 +176,21 @@ pub fn acknowledge(dice: &mut Dice, world: &mut World) -> AcknowledgeMail {
         messages.push(dice.known(&world.messages, MessageId::stored("never")));
     }
     AcknowledgeMail { mailbox, messages }
+}
+
+/// Resends a message that was handed out before, or any message without a mailbox.
+pub fn resend(dice: &mut Dice, world: &mut World) -> ResendDeadLetter {
+    let any = (mailbox(dice, world), MessageId::stored("never"));
+    match dice.once_in(2) {
+        true => {
+            let (mailbox, message) = dice.known(&world.handed_out, any);
+            ResendDeadLetter { message, mailbox: Some(mailbox) }
+        }
+        false => {
+            let message = dice.known(&world.messages, MessageId::stored("never"));
+            ResendDeadLetter { message, mailbox: None }
+        }
+    }
 }
 
 pub fn relay(dice: &mut Dice, world: &mut World) -> Relay {
