@@ -263,6 +263,15 @@ pub enum MailChange {
         message: Arc<Message>,
         reason: &'static str,
     },
+    /// Makes a dead delivery pending again, without earlier attempts.
+    ReviveDelivery {
+        mailbox: Mailbox,
+        message: MessageId,
+    },
+    RemoveDeadLetter {
+        message: Arc<Message>,
+        mailbox: Option<Mailbox>,
+    },
     ClearDeadLetters,
 }
 

@@ -232,6 +232,7 @@ commands! {
     RemoveUser,
     ReportTask,
     ReportUsage,
+    ResendDeadLetter,
     RevokeApprovalRule,
     RevokeInvitation,
     RevokeKey,

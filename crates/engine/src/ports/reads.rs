@@ -6,7 +6,7 @@ use super::{BudgetUsage, FirstRequest, IdempotencyKey, MessageRange, OpenApprova
 use crate::Fault;
 use crate::search::SearchScope;
 use parlor_model::audit::{AuditFilter, AuditRecord};
-use parlor_model::query::{EntryPage, MailPage, Page, Recent};
+use parlor_model::query::{EntryPage, MailCounts, MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationEntry,
     ConversationId, CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt,
@@ -212,6 +212,8 @@ pub trait ReadMail {
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault>;
     /// All mail of a mailbox, whatever its delivery state.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    /// Numbers of messages in a mailbox that are not settled.
+    fn mail_counts(&mut self, mailbox: &Mailbox, now: Time) -> Result<MailCounts, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
     /// As [`ReadMail::pending`], without mail that a session of the agent has received too.
     fn unhandled(
@@ -224,6 +226,12 @@ pub trait ReadMail {
     fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault>;
     /// The earliest time at which the lease of mail that is leased now expires. Mail that runs hold does not count.
     fn next_lease_end(&mut self, mailbox: &Mailbox, now: Time) -> Result<Option<Time>, Fault>;
+    /// The dead letter of a message in this mailbox, or without a mailbox.
+    fn dead_letter(
+        &mut self,
+        message: &MessageId,
+        mailbox: Option<&Mailbox>,
+    ) -> Result<Option<DeadLetter>, Fault>;
 }
 
 /// Automatic turns: who has them, and the decisions about them.

@@ -173,6 +173,7 @@ queries! {
     ListInvitations,
     ListKeys,
     ListMail,
+    ListMailboxes,
     ListMembers,
     ListMissions,
     ListOpenQuestions,

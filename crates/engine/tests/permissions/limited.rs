@@ -57,6 +57,7 @@ const QUERIES_OF_USERS: &[&str] = &[
     "ListDestinationHistory",
     "ListHistory",
     "ListMail",
+    "ListMailboxes",
     "ListSubscriptions",
     "MayEnterPlace",
     "MayFollowRoom",

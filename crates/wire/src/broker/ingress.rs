@@ -309,6 +309,7 @@ fn page(options: Option<PageOptions>) -> MailPage {
     let options = options.unwrap_or_default();
     let time = |millis: i64| Time(millis.saturating_mul(1000));
     MailPage {
+        offset: 0,
         limit: options.limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MAX_HISTORY),
         from: options.from_time.map(time),
         // Includes the whole last millisecond.

@@ -233,6 +233,14 @@ fn changes() -> Vec<Change> {
         }),
         Change::Approval(ApprovalChange::RemoveApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
         Change::Mail(MailChange::ClearDeadLetters),
+        Change::Mail(MailChange::ReviveDelivery {
+            mailbox: mailbox("coder", None),
+            message: message_id("m"),
+        }),
+        Change::Mail(MailChange::RemoveDeadLetter {
+            message: Arc::new(message("m", "lobby", "ann", 1)),
+            mailbox: None,
+        }),
         Change::Mail(MailChange::DeadLetter {
             message: Arc::new(message("m", "lobby", "ann", 1)),
             reason: "no_subscribers",
@@ -396,6 +404,8 @@ fn kind(change: &Change) -> &'static str {
         Change::Mission(MissionChange::PutMission(..)) => "PutMission",
         Change::Mission(MissionChange::PutIdlePrompt { .. }) => "PutIdlePrompt",
         Change::Approval(ApprovalChange::RemoveApprovalRule(..)) => "RemoveApprovalRule",
+        Change::Mail(MailChange::ReviveDelivery { .. }) => "ReviveDelivery",
+        Change::Mail(MailChange::RemoveDeadLetter { .. }) => "RemoveDeadLetter",
         Change::Mail(MailChange::ClearDeadLetters) => "ClearDeadLetters",
         Change::Mail(MailChange::DeadLetter { .. }) => "DeadLetter",
         Change::Message(MessageChange::RememberIdempotencyKey { .. }) => "RememberIdempotencyKey",

@@ -6,7 +6,7 @@ use super::world::World;
 use parlor_model::command::{
     AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, ConnectGateway,
     CreateAgent, DisconnectGateway, HostAgent, PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent,
-    RemoveGateway, SessionChanges, Subscribe, Unsubscribe,
+    RemoveGateway, ResendDeadLetter, SessionChanges, Subscribe, Unsubscribe,
 };
 use parlor_model::{
     AgentId, AutoRun, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
@@ -121,10 +121,12 @@ pub fn change(dice: &mut Dice, world: &World) -> ChangeAgent {
 pub fn change_session(dice: &mut Dice, world: &World) -> ChangeSession {
     let changes = SessionChanges {
         title: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
-        auto_run: dice.maybe(|dice| {
-            dice.maybe(|dice| AutoRun { max_batch: dice.one_of(&[1, 20]), ..AutoRun::of(true) })
-        }),
-        room: dice.maybe(|dice| dice.maybe(|dice| room(dice, world))),
+        auto_run: dice
+            .maybe(|dice| {
+                dice.maybe(|dice| AutoRun { max_batch: dice.one_of(&[1, 20]), ..AutoRun::of(true) })
+            })
+            .into(),
+        room: dice.maybe(|dice| dice.maybe(|dice| room(dice, world))).into(),
         is_default: dice.maybe(|dice| dice.once_in(2)),
         is_used: dice.once_in(2),
         settings: dice.maybe(|_| ("color".into(), Payload("\"red\"".into()))).into_iter().collect(),
@@ -174,6 +176,21 @@ pub fn acknowledge(dice: &mut Dice, world: &mut World) -> AcknowledgeMail {
         messages.push(dice.known(&world.messages, MessageId::stored("never")));
     }
     AcknowledgeMail { mailbox, messages }
+}
+
+/// Resends a message that was handed out before, or any message without a mailbox.
+pub fn resend(dice: &mut Dice, world: &mut World) -> ResendDeadLetter {
+    let any = (mailbox(dice, world), MessageId::stored("never"));
+    match dice.once_in(2) {
+        true => {
+            let (mailbox, message) = dice.known(&world.handed_out, any);
+            ResendDeadLetter { message, mailbox: Some(mailbox) }
+        }
+        false => {
+            let message = dice.known(&world.messages, MessageId::stored("never"));
+            ResendDeadLetter { message, mailbox: None }
+        }
+    }
 }
 
 pub fn relay(dice: &mut Dice, world: &mut World) -> Relay {

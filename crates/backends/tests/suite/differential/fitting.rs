@@ -185,7 +185,7 @@ pub fn caller(
         | AnyCommand::AcknowledgeMail(AcknowledgeMail { mailbox, .. }) => {
             owner_of_agent(&mailbox.agent, store)?
         }
-        AnyCommand::ClearDeadLetters(_) => world.users.first().cloned(),
+        AnyCommand::ClearDeadLetters(_) | AnyCommand::ResendDeadLetter(_) => world.users.first().cloned(),
         AnyCommand::AddUpload(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))

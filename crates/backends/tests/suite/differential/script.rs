@@ -16,8 +16,8 @@ use parlor_model::command::{
     PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
     RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark,
     RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser,
-    ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom,
-    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
+    ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens,
+    RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
     StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage,
     Unsubscribe, WithdrawRuns,
 };
@@ -319,6 +319,12 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         run.move_clock(1);
     }
     run.compare().await?;
+    let died = run.world.handed_out.iter().find(|(mailbox, _)| *mailbox == neglected);
+    let message = died.map(|(_, message)| message.clone()).expect("the mailbox had mail");
+    let resend = |mailbox| ResendDeadLetter { message: message.clone(), mailbox };
+    run.must(root.clone(), resend(Some(neglected.clone()))).await?;
+    run.refused(root.clone(), resend(Some(neglected))).await?;
+    run.refused(root.clone(), resend(None)).await?;
     run.must(root.clone(), ClearDeadLetters).await?;
 
     let pattern = Pattern::parse("slack/team").unwrap();

@@ -6,6 +6,7 @@ mod publish;
 pub mod reach;
 mod receive_mail;
 mod relay;
+mod resend_dead_letter;
 mod route;
 pub mod sessions;
 mod subscribe;

@@ -6,7 +6,7 @@ use super::tables::Tables;
 use parlor_engine::Fault;
 use parlor_engine::changes::{MailChange, Settlement};
 use parlor_engine::ports::ReadMail;
-use parlor_model::query::MailPage;
+use parlor_model::query::{MailCounts, MailPage};
 use parlor_model::{
     AgentId, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Session, Subscription, Time,
 };
@@ -59,13 +59,26 @@ impl ReadMail for TablesView {
 
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
         let mail = self.tables.mail_of(mailbox).rev().filter(|(message, _)| is_in_page(page, message.at));
-        Ok(mail.take(page.limit).collect())
+        Ok(mail.skip(page.offset).take(page.limit).collect())
+    }
+
+    fn mail_counts(&mut self, mailbox: &Mailbox, now: Time) -> Result<MailCounts, Fault> {
+        let mut counts = MailCounts::default();
+        for (_, delivery) in self.tables.mail_of(mailbox) {
+            match delivery.state {
+                DeliveryState::Leased { until } if until > now => counts.leased += 1,
+                DeliveryState::Pending | DeliveryState::Leased { .. } => counts.pending += 1,
+                DeliveryState::Delivered | DeliveryState::Dead => {}
+            }
+        }
+        Ok(counts)
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
         let letters = self.tables.all_dead_letters().filter(|letter| is_in_page(page, letter.message.at));
         let order = |letter: &DeadLetter| (Reverse(letter.message.seq), letter.mailbox.clone());
         let mut letters = sorted(letters, order);
+        letters.drain(..page.offset.min(letters.len()));
         letters.truncate(page.limit);
         Ok(letters)
     }
@@ -81,6 +94,15 @@ impl ReadMail for TablesView {
             _ => None,
         });
         Ok(ends.filter(|until| *until > now).min())
+    }
+
+    fn dead_letter(
+        &mut self,
+        message: &MessageId,
+        mailbox: Option<&Mailbox>,
+    ) -> Result<Option<DeadLetter>, Fault> {
+        let of = |letter: &DeadLetter| letter.message.id == *message && letter.mailbox.as_ref() == mailbox;
+        Ok(self.tables.all_dead_letters().find(of))
     }
 }
 
@@ -122,6 +144,16 @@ impl Tables {
                 self.put_dead_letter(&message.id, Some(mailbox.clone()), reason);
             }
             MailChange::DeadLetter { message, reason } => self.put_dead_letter(&message.id, None, reason),
+            MailChange::ReviveDelivery { mailbox, message } => {
+                self.each_copy(mailbox, std::slice::from_ref(message), |copy| {
+                    if copy.state == DeliveryState::Dead {
+                        (copy.state, copy.attempts) = (DeliveryState::Pending, 0);
+                    }
+                });
+            }
+            MailChange::RemoveDeadLetter { message, mailbox } => {
+                self.dead_letters.remove(&(message.id.clone(), mailbox.clone()));
+            }
             MailChange::ClearDeadLetters => self.dead_letters = Table::default(),
         }
     }

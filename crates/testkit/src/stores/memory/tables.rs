@@ -1,7 +1,7 @@
 //! All tables of the in-memory store, and the reads that several ports share.
 
 use super::log::Row;
-use super::table::Table;
+use super::table::{Table, sorted};
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey};
 use parlor_model::audit::AuditRecord;
 use parlor_model::{
@@ -173,7 +173,9 @@ impl Tables {
     /// All deliveries of a mailbox with their messages, in every delivery state, oldest first.
     pub fn mail_of(&self, mailbox: &Mailbox) -> impl DoubleEndedIterator<Item = (Arc<Message>, Delivery)> {
         let copies = self.deliveries.rows().filter(move |delivery| delivery.mailbox == *mailbox);
-        copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())))
+        let mail = copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())));
+        // A resent message is older than mail that was delivered before it.
+        sorted(mail, |(message, _)| message.seq).into_iter()
     }
 
     pub fn all_dead_letters(&self) -> impl Iterator<Item = DeadLetter> {
