@@ -109,6 +109,9 @@ impl Hub {
     }
 
     async fn check_lane(&self, id: &SessionRef, auto_run: AutoRun) -> Result<Checked, Refusal> {
+        if self.scheduler().lock().online_agent(&id.agent).is_none() {
+            return Ok(Checked::NeedsHost);
+        }
         let (read, limit) = (id.clone(), auto_run.max_batch as usize);
         let found = self.read_snapshot(move |hub, store| hub.find_mail(&read, limit, store)).await?;
         let pending = match found {

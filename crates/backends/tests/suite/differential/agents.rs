@@ -18,6 +18,8 @@ const AGENTS: [&str; 5] = ["coder", "coder/sub", "writer", "reader", "slack-brid
 pub const SESSIONS: [Option<&str>; 3] = [None, Some("main"), Some("side")];
 const PATTERNS: [&str; 8] =
     ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
+/// JSON of the cron expression of each heartbeat.
+pub const HEARTBEAT: &str = "\"* * * * *\"";
 pub const PATHS: [&str; 4] = ["slack/team", "slack/team/x", "slack/**", "email/a"];
 /// Paths with wildcards. From an agent, the last two are rejected, because they are not below `agent/`.
 const BROADCASTS: [&str; 6] = ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub", "**", "slack/*"];
@@ -46,8 +48,15 @@ fn pattern(dice: &mut Dice, world: &World) -> Pattern {
 
 fn profile(dice: &mut Dice, world: &World) -> AgentProfile {
     let setting = |dice: &mut Dice| {
-        let value = Payload(dice.one_of(&["\"best\"", "{\"a\":[1]}", "null"]).into());
-        (dice.one_of(&["model", "heartbeat"]).into(), value)
+        let (name, value) = dice.one_of(&[
+            ("model", "\"best\""),
+            ("model", "{\"a\":[1]}"),
+            ("heartbeat", HEARTBEAT),
+            ("heartbeat", "null"),
+            ("heartbeat", "\"never\""),
+            ("autoRun", "true"),
+        ]);
+        (name.into(), Payload(value.into()))
     };
     AgentProfile {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),

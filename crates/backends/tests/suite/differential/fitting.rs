@@ -11,8 +11,8 @@ use parlor_model::command::{
     DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission,
     EndSignIn, ForwardMessage, FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent,
     RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask,
-    RewindRoom, SetIdlePrompt, SetMission, StopRuns, Subscribe, ThawRoom, ToggleReaction, UnpinMessage,
-    Unsubscribe, WithdrawRuns,
+    RewindRoom, SetIdlePrompt, SetMission, StopRuns, Subscribe, ThawRoom, ToggleReaction, TriggerTurn,
+    UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, RoomSelection, UploadId, UserId,
@@ -185,6 +185,10 @@ pub fn caller(
         | AnyCommand::AcknowledgeMail(AcknowledgeMail { mailbox, .. }) => {
             owner_of_agent(&mailbox.agent, store)?
         }
+        AnyCommand::DecideBatch(_) | AnyCommand::ReleaseBatch(_) | AnyCommand::SendHeartbeat(_) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::TriggerTurn(TriggerTurn { agent, .. }) => owner_of_agent(agent, store)?,
         AnyCommand::ClearDeadLetters(_) | AnyCommand::ResendDeadLetter(_) => world.users.first().cloned(),
         AnyCommand::AddUpload(_) => None,
     };

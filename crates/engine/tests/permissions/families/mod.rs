@@ -25,6 +25,7 @@ mod services;
 mod settings;
 mod sign_ins;
 mod tasks;
+mod turns;
 mod uploads;
 
 use crate::table::Row;
@@ -78,5 +79,6 @@ families! {
     settings,
     sign_ins,
     tasks,
+    turns,
     uploads,
 }
