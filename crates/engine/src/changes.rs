@@ -295,6 +295,7 @@ pub enum RunChange {
 /// Changes of the conversation logs of sessions.
 #[derive(Debug, Clone)]
 pub enum ConversationChange {
+    /// Appends an entry. The store sets its number.
     AppendEntry(Arc<ConversationEntry>),
 }
 

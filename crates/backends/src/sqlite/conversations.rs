@@ -1,6 +1,6 @@
 //! Conversation logs of sessions: reads, changes, and conversion between rows and model types.
 
-use super::rows::{all, maybe_text, number, one, run, shared, time};
+use super::rows::{all, maybe_text, number, run, shared, time};
 use super::{Sql, SqlTables};
 use parlor_engine::Fault;
 use parlor_engine::changes::ConversationChange;
@@ -33,13 +33,6 @@ impl<C: Sql> ReadConversations for SqlTables<C> {
             entries.reverse();
         }
         Ok(entries)
-    }
-
-    fn last_entry(&mut self, agent: &AgentId, session: &SessionId) -> Result<u64, Fault> {
-        let query = "SELECT max(number) FROM conversation_entries WHERE agent = ?1 AND session = ?2";
-        let values: [&dyn ToSql; 2] = [&agent.as_str(), &session.as_str()];
-        let last = one(self.sql()?, query, &values, |row| row.get::<_, Option<i64>>(0))?;
-        Ok(last.flatten().unwrap_or_default() as u64)
     }
 }
 

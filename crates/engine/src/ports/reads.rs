@@ -300,8 +300,6 @@ pub trait ReadConversations {
         page: EntryPage,
         limit: usize,
     ) -> Result<Vec<ConversationEntry>, Fault>;
-    /// Number of the newest entry of a session; 0 if it has none.
-    fn last_entry(&mut self, agent: &AgentId, session: &SessionId) -> Result<u64, Fault>;
 }
 
 /// Approvals and approval rules.

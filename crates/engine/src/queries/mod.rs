@@ -8,6 +8,7 @@ mod agents;
 mod annotations;
 pub(crate) mod answer_budget;
 mod approvals;
+mod conversations;
 mod gateways;
 mod invitations;
 mod keys;
@@ -166,6 +167,7 @@ queries! {
     ListAuditRecords,
     ListBookmarks,
     ListChildRuns,
+    ListConversation,
     ListDeadLetters,
     ListDestinationHistory,
     ListGateways,
@@ -216,6 +218,7 @@ queries! {
     MaySpawnAgents,
     MayUpload,
     NeedsSetup,
+    SearchConversations,
     SearchMessages,
     SearchUsers,
 }

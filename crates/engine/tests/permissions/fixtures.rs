@@ -3,8 +3,8 @@
 use crate::callers::lobby;
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ConversationId, Destination, Lineage, Message, MessageId,
-    MessageKind, ModelAccess, ModelApi, Router, RouterId, Run, RunId, RunState, Sender, Seq, Time, Usage,
-    UserId,
+    MessageKind, ModelAccess, ModelApi, Router, RouterId, Run, RunCause, RunId, RunPlace, RunState, Sender,
+    Seq, Time, Usage, UserId,
 };
 use std::sync::Arc;
 

@@ -5,6 +5,7 @@
 
 use super::approvals::{approval, rule};
 use super::automatic::decision;
+use super::conversations::entry;
 use super::routers::router;
 use super::second_factor::factor;
 use super::services::service;
@@ -15,9 +16,9 @@ use crate::fixtures::*;
 use parlor_engine::Limits;
 use parlor_engine::cache::Cache;
 use parlor_engine::changes::{
-    AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, CredentialChange,
-    MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange, SettingsChange, Settlement,
-    TaskChange, TurnChange, UploadChange,
+    AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, ConversationChange,
+    CredentialChange, MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange,
+    SettingsChange, Settlement, TaskChange, TurnChange, UploadChange,
 };
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
@@ -206,6 +207,7 @@ fn changes() -> Vec<Change> {
         Change::Run(RunChange::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete)))),
         Change::Approval(ApprovalChange::PutApproval(Arc::new(approval("a", "lobby", "coder")))),
         Change::Approval(ApprovalChange::PutApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
+        Change::Conversation(ConversationChange::AppendEntry(Arc::new(entry("coder", "main", "hi")))),
         Change::Run(RunChange::PutPlan(Arc::new(CurrentPlan {
             room: room_id("lobby"),
             agent: agent_id("coder"),
@@ -335,7 +337,7 @@ fn a_cached_sign_in_expires() {
 }
 
 /// Number of kinds of change: the arms of `kind`.
-const KINDS: usize = 67;
+const KINDS: usize = 68;
 
 /// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
 fn kind(change: &Change) -> &'static str {
@@ -358,6 +360,7 @@ fn kind(change: &Change) -> &'static str {
         Change::Model(ModelChange::PutRouter(..)) => "PutRouter",
         Change::Model(ModelChange::RemoveRouter(..)) => "RemoveRouter",
         Change::Model(ModelChange::PutService(..)) => "PutService",
+        Change::Conversation(ConversationChange::AppendEntry(..)) => "AppendEntry",
         Change::Audit(AuditChange::AppendAudit(..)) => "AppendAudit",
         Change::Audit(AuditChange::RepeatAudit { .. }) => "RepeatAudit",
         Change::Settings(SettingsChange::PutSettings(..)) => "PutSettings",

@@ -8,6 +8,7 @@ mod automatic;
 mod blobs;
 mod cache;
 mod callers;
+mod conversations;
 mod dead_letters;
 mod invitations;
 mod leases;

@@ -5,7 +5,8 @@ use crate::fixtures::*;
 use parlor_engine::changes::{Change, RunChange};
 use parlor_engine::ports::RECENT_RUNS_SEARCHED;
 use parlor_model::{
-    AddressedBy, AgentId, ConversationId, Lineage, Run, RunId, RunOutcome, RunState, Time, Usage,
+    AddressedBy, AgentId, ConversationId, Lineage, Run, RunCause, RunId, RunOutcome, RunPlace, RunState,
+    Time, Usage,
 };
 use std::sync::Arc;
 

@@ -79,7 +79,7 @@ impl Command for RewindRoom {
         let ended =
             open_runs.iter().filter_map(|run| run.ended(RunOutcome::Cancelled, None, effects.now).ok());
         let ended: Vec<Run> = ended.collect();
-        let ended = ended.into_iter().map(|run| runs::put(run, effects)).collect();
+        let ended = ended.into_iter().map(|run| runs::put_ended(run, effects)).collect();
         for message in &messages {
             delete(self.room.clone(), message.id.clone(), effects);
         }
@@ -186,7 +186,7 @@ mod tests {
         let approval = |id: &str, subject| Approval {
             id: ApprovalId::stored(id),
             run: RunId::stored("1"),
-            room: room(),
+            place: RunPlace::Room(room()),
             agent: AgentId::stored("coder"),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("laptop"),

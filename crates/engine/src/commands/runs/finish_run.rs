@@ -19,7 +19,7 @@ pub struct Facts {
     approvals: Vec<Approval>,
     /// Whether the room of the run is frozen.
     frozen: bool,
-    /// `None` if there is no reply or the agent has left the room.
+    /// `None` if there is no reply, the run has no room or the agent has left it.
     reply: Option<ReplyFacts>,
     /// Id of a message of the agent that has the id and the text of the reply: the gateway has posted it already.
     posted: Option<MessageId>,
@@ -71,8 +71,10 @@ impl Command for FinishRun {
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Run>, Refusal> {
         let Facts { run, approvals, frozen, reply, posted, id_taken } = facts;
-        // A reply of an agent that has left the room is dropped; the run ends all the same.
+        // A reply of an agent that has left the room is not posted; the run ends all the same. In a session, its
+        // conversation log has the reply.
         let said = self.said.filter(|said| run.state == RunState::Running && !said.is_empty());
+        let text = said.as_ref().map(|said| said.text.clone());
         let reply = said.zip(reply.as_ref()).map(|(said, facts)| (said, facts, None));
         if let Some((AgentReply { message: Some(id), .. }, ..)) = &reply
             && id_taken
@@ -89,9 +91,10 @@ impl Command for FinishRun {
         // Must come first: each published event takes the next `Seq`, and the message is created with the one
         // after these.
         let withdrawn = withdraw(&approvals, effects);
-        let ended = match posted.filter(|_| reply.is_some()) {
-            Some(posted) => end_run_with(&run, outcome, posted, effects)?,
-            None => end_run(&run, outcome, reply, effects)?,
+        let ended = match (posted.filter(|_| reply.is_some()), reply) {
+            (Some(posted), _) => end_run_with(&run, outcome, Some(posted), text.as_ref(), effects)?,
+            (None, None) => end_run_with(&run, outcome, None, text.as_ref(), effects)?,
+            (None, reply) => end_run(&run, outcome, reply, effects)?,
         };
         audit_withdrawn(&withdrawn, effects);
         Ok(ended)

@@ -6,6 +6,7 @@
 mod cancel_run;
 pub mod chain;
 pub mod context;
+mod conversation_log;
 mod finish_run;
 mod merge_run;
 mod post_late_reply;
@@ -13,8 +14,10 @@ mod posting_agent;
 mod reply;
 mod report_usage;
 mod start_run;
+mod start_turn;
 mod start_unprompted_run;
 mod stop_runs;
+mod stop_session;
 mod stopping;
 #[cfg(test)]
 mod test_fixtures;
@@ -234,6 +237,18 @@ pub fn new_run(agent: &AgentId, room: &RoomId, lineage: Lineage, effects: &Effec
         started_at: Some(effects.now),
         ended_at: None,
     }
+}
+
+/// Stores and publishes the end of a run without a reply.
+pub fn put_ended(run: Run, effects: &mut EffectsBuilder<'_>) -> Arc<Run> {
+    put_with_reply(run, None, effects)
+}
+
+/// Stores and publishes the end of a run. `reply` is the text of its reply, for the conversation log of its session.
+fn put_with_reply(run: Run, reply: Option<&Arc<str>>, effects: &mut EffectsBuilder<'_>) -> Arc<Run> {
+    let run = put(run, effects);
+    conversation_log::record_end(&run, reply, effects);
+    run
 }
 
 /// Stores and publishes a run. Settles the mail that it holds when it ends.

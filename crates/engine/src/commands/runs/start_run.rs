@@ -1,7 +1,8 @@
 //! Starts a queued run, or ends it as refused because its conditions have changed since it was queued.
 
 use super::context::{MEMBERS_IN_CONTEXT, load_trigger};
-use super::put;
+use super::conversation_log::record_start;
+use super::{put, put_ended};
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
@@ -56,12 +57,15 @@ impl Command for StartRun {
                     Place::WithoutRoom | Place::Left => None,
                 };
                 let run = put(run.started(effects.now).map_err(already_started)?, effects);
+                if let RunTrigger::Prompt(prompt) = &prompt {
+                    record_start(&run, prompt, effects);
+                }
                 let started = StartedRun { run, prompt, room, members: members.into() };
                 return Ok(RunStart::Started(Box::new(started)));
             }
             (_, None) => "the message or task that started the run no longer exists",
         };
         let refused = run.ended(RunOutcome::Refused(reason.into()), None, effects.now);
-        Ok(RunStart::Refused(put(refused.map_err(already_started)?, effects)))
+        Ok(RunStart::Refused(put_ended(refused.map_err(already_started)?, effects)))
     }
 }

@@ -96,7 +96,7 @@ mod tests {
             ReplyBinding::UnknownRun
         );
         scheduler.end(&run("1"), PendingEnd::plain(RunOutcome::Complete));
-        assert_eq!(scheduler.bind_named(&agent(), &room("a"), &reply("r"), &run("1")), ReplyBinding::Ended);
+        assert_eq!(scheduler.bind_named(&agent(), &at("a"), &reply("r"), &run("1")), ReplyBinding::Ended);
     }
 
     #[test]

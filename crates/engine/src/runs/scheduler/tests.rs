@@ -345,8 +345,8 @@ fn a_cancelled_queued_run_does_not_start() {
 #[test]
 fn output_after_a_stop_is_dropped_until_the_confirmation_or_the_next_run() {
     let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
-    let (a, start) = (room("a"), Instant::now());
-    scheduler.cancel_runs(&a, None, start);
+    let (a, start) = (at("a"), Instant::now());
+    scheduler.cancel_runs(&room("a"), None, start);
     scheduler.apply_event(&over("1"), start);
     let later = start + 2 * STOP_GRACE;
     assert_eq!(scheduler.next_deadline(Duration::MAX, later), None, "no deadline is pending");

@@ -26,10 +26,6 @@ impl ReadConversations for TablesView {
             }
         })
     }
-
-    fn last_entry(&mut self, agent: &AgentId, session: &SessionId) -> Result<u64, Fault> {
-        Ok(self.tables.entries_of(agent, session).map(|entry| entry.number).max().unwrap_or_default())
-    }
 }
 
 impl Tables {
@@ -45,8 +41,10 @@ impl Tables {
 
     pub fn apply_conversations(&mut self, change: &ConversationChange) {
         let ConversationChange::AppendEntry(entry) = change;
-        let key = (entry.agent.clone(), entry.session.clone(), entry.number);
-        self.conversation_entries.insert(key, entry.as_ref().clone());
+        let (agent, session) = (entry.agent.clone(), entry.session.clone());
+        let last = self.entries_of(&agent, &session).map(|entry| entry.number).max();
+        let entry = ConversationEntry { number: last.unwrap_or_default() + 1, ..entry.as_ref().clone() };
+        self.conversation_entries.insert((agent, session, entry.number), entry);
     }
 
     /// Deletes entries before `oldest`, except the last one of each session, so that no number is used twice.

@@ -268,7 +268,8 @@ mod tests {
         );
         let status = RunEvent::Status { activity: Activity::Thinking, detail: None, subagent: None };
         let event = std::sync::Arc::new(status);
-        let signal = Signal::RunEvent { run: RunId::stored("1"), room, agent, event, rev: 1 };
+        let signal =
+            Signal::RunEvent { run: RunId::stored("1"), place: RunPlace::Room(room), agent, event, rev: 1 };
         assert_eq!(super::super::signal(&signal), None);
     }
 
