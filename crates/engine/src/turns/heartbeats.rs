@@ -62,7 +62,7 @@ mod tests {
     const MINUTE: i64 = 60_000_000;
 
     fn configure(heartbeats: &mut Heartbeats, crons: &[(&str, &str)], now: i64) {
-        let crons = crons.iter().map(|(agent, cron)| (AgentId::stored(agent), (*cron).into())).collect();
+        let crons = crons.iter().map(|(agent, cron)| (AgentId::stored(*agent), (*cron).into())).collect();
         heartbeats.configure(crons, Time(now));
     }
 

@@ -437,7 +437,7 @@ pub const MAIL_LETTERS: Stored = |who| {
         Change::Mail(MailChange::DeadLetterDelivery {
             mailbox,
             message: letter.clone(),
-            reason: "not_acknowledged",
+            reason: "not_acknowledged".into(),
         }),
         Change::Mail(MailChange::DeadLetter { message: letter, reason: "no_subscribers" }),
     ]);

@@ -57,6 +57,9 @@ impl TurnPlace {
         asked_by: Option<AgentId>,
         effects: &mut EffectsBuilder<'_>,
     ) -> Result<Arc<Run>, Refusal> {
+        if !self.agent.is_hosted() {
+            return Err(Refusal::GatewayOffline);
+        }
         let session = match self.session {
             Some(session) => session,
             None => new_session(&id.agent, &id.session, self.session_count, effects.now)?,

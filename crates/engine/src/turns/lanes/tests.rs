@@ -115,11 +115,12 @@ fn a_batch_that_was_begun_during_a_run_keeps_its_debounce() {
 fn an_event_during_a_check_causes_another_check() {
     let start = Instant::now();
     let mut lanes = lanes(&["a:main"], start);
-    let other = |lanes: &mut Lanes| {
-        lanes.run_changed(&run("1", "a:main", RunState::Running), start);
-        lanes.run_changed(&run("1", "a:main", ended()), start);
+    let other: fn(&mut Lanes) = |lanes| {
+        lanes.run_changed(&run("1", "a:main", RunState::Running), Instant::now());
+        lanes.run_changed(&run("1", "a:main", ended()), Instant::now());
     };
-    for happens in [other, |lanes: &mut Lanes| lanes.agent_online(&AgentId::stored("a"), Instant::now())] {
+    let online: fn(&mut Lanes) = |lanes| lanes.agent_online(&AgentId::stored("a"), Instant::now());
+    for happens in [other, online] {
         lanes.arrived(&id("a:main"), start);
         assert_eq!(due(&mut lanes, start + 3 * SECOND), ["a:main"]);
         happens(&mut lanes);
