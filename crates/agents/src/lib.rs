@@ -16,6 +16,7 @@ pub mod sanitize;
 #[cfg(target_os = "linux")]
 pub mod supervisor;
 pub mod tool_program;
+pub mod triage_batch;
 
 pub use frame_channel::{FrameChannel, frame_channel};
 pub use guide::guide;

@@ -87,7 +87,8 @@ impl Cache {
             | Change::Conversation(_)
             | Change::Approval(_)
             | Change::Mission(_)
-            | Change::Task(_) => {}
+            | Change::Task(_)
+            | Change::Turn(_) => {}
         }
     }
 

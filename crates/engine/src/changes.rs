@@ -6,9 +6,10 @@ use parlor_model::audit::NewAuditEntry;
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, ConversationEntry, CurrentPlan,
     Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member,
-    MemberId, Message, MessageId, Mission, MissionScope, Pairing, Pattern, Pin, Reaction, Revision,
-    Revocation, Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service,
-    Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    MemberId, Message, MessageId, Mission, MissionScope, NewTurnDecision, Pairing, Pattern, Pin, Reaction,
+    Revision, Revocation, Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq,
+    Service, Session, SessionRef, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
+    UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -46,6 +47,7 @@ aggregates! {
     Approval(ApprovalChange),
     Mission(MissionChange),
     Task(TaskChange),
+    Turn(TurnChange),
 }
 
 impl Change {
@@ -59,6 +61,16 @@ impl Change {
                 | Self::Upload(UploadChange::PutUpload(_) | UploadChange::Attach { .. })
                 | Self::Run(RunChange::PutRun(_))
                 | Self::Approval(ApprovalChange::PutApproval(_))
+        )
+    }
+
+    /// Whether the change may add, change or remove the automatic turns or heartbeats of an agent.
+    pub fn may_change_turns(&self) -> bool {
+        matches!(
+            self,
+            Self::Mail(MailChange::PutSession(_))
+                | Self::Agent(AgentChange::PutAgent(_) | AgentChange::RemoveAgent(_))
+                | Self::Account(AccountChange::RemoveUser(_))
         )
     }
 
@@ -234,17 +246,43 @@ pub enum MailChange {
         messages: Vec<MessageId>,
         until: Time,
     },
-    /// Turns mail that was not acknowledged into a dead letter.
+    /// Settles mail of a session that a run holds: in the mailbox of the session, and for `main` also in the agent's own.
+    /// Mail that is no longer held, for example because a program has acknowledged it, stays as it is.
+    SettleHeld {
+        session: SessionRef,
+        messages: Vec<MessageId>,
+        settlement: Settlement,
+    },
+    /// Turns mail that was not handled into a dead letter.
     DeadLetterDelivery {
         mailbox: Mailbox,
         message: Arc<Message>,
-        reason: &'static str,
+        reason: Box<str>,
     },
     DeadLetter {
         message: Arc<Message>,
         reason: &'static str,
     },
+    /// Makes a dead delivery pending again, without earlier attempts.
+    ReviveDelivery {
+        mailbox: Mailbox,
+        message: MessageId,
+    },
+    RemoveDeadLetter {
+        message: Arc<Message>,
+        mailbox: Option<Mailbox>,
+    },
     ClearDeadLetters,
+}
+
+/// What becomes of mail that a run held.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Settlement {
+    Delivered,
+    /// Deliverable again from this time on.
+    PendingFrom(Time),
+    /// A dead letter with this reason.
+    Dead(Box<str>),
 }
 
 /// Changes of runs and agents' plans.
@@ -277,6 +315,13 @@ pub enum MissionChange {
     PutMission(Arc<Mission>),
     /// `None` removes the idle prompt.
     PutIdlePrompt { mission_scope: MissionScope, agent: AgentId, idle: Option<IdlePrompt> },
+}
+
+/// Changes of the decisions about automatic turns.
+#[derive(Debug, Clone)]
+pub enum TurnChange {
+    /// The store gives the decision the next number.
+    AppendDecision(Arc<NewTurnDecision>),
 }
 
 /// Changes of tasks.

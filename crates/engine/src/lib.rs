@@ -31,6 +31,7 @@ pub mod runs;
 pub mod search;
 mod sniff;
 pub mod tasks;
+mod turns;
 mod validate;
 
 pub use commands::PendingReceipt;

@@ -58,6 +58,9 @@ pub struct Limits {
     /// `triage_fallback_interval`.
     pub triage_fallback_burst: u32,
     pub triage_fallback_interval: Duration,
+    /// Delays before mail of a failed turn is pending again, after the first, second, … attempt. After one attempt more
+    /// than there are delays, and at the latest after the fifth, it becomes a dead letter.
+    pub turn_retry_delays: Vec<Duration>,
     /// Maximum bytes of one reply, and maximum number of its chunks that cannot be merged.
     pub reply_bytes: usize,
     pub reply_chunks: usize,
@@ -130,6 +133,8 @@ impl Default for Limits {
             triage_timeout: Duration::from_secs(10),
             triage_fallback_burst: 5,
             triage_fallback_interval: Duration::from_secs(60),
+            // From a short fault of the network to an outage of a model.
+            turn_retry_delays: [5, 30, 120, 600].map(Duration::from_secs).into(),
             reply_bytes: 10 * 1024 * 1024,
             reply_chunks: 5000,
             approvals: 1000,

@@ -7,9 +7,10 @@ use crate::Fault;
 use crate::MAX_MEMBERS_IN_EVENT;
 use crate::ports::Lookup;
 use parlor_model::{
-    AgentId, ApprovalId, Event, EventAudience, KeyId, LoggedEvent, Member, MemberChange, MemberId, MessageId,
-    Pin, RoomId, RunId, Seq, SignInId, TaskId, Time, UserId,
+    AgentId, ApprovalId, DeliveryState, Event, EventAudience, KeyId, LoggedEvent, Mailbox, Member,
+    MemberChange, MemberId, MessageId, Pin, RoomId, RunId, Seq, SessionId, SignInId, TaskId, Time, UserId,
 };
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// A row of the log. `T` is the type of its texts: borrowed when it is written, shared when it is read.
@@ -59,12 +60,14 @@ mod kind {
     pub const PLAN_CHANGED: i64 = 42;
     pub const SETTINGS_CHANGED: i64 = 43;
     pub const TOKENS_REVOKED: i64 = 44;
+    pub const MAIL_RESENT: i64 = 50;
 }
 
-impl<'a> LogRow<&'a str> {
+impl<'a> LogRow<Cow<'a, str>> {
     pub fn of(logged: &'a LoggedEvent) -> Self {
         let (kind, subject, detail): (i64, Option<&str>, Option<&str>) = match &logged.event {
             Event::MessagePosted { message, .. } => (kind::POSTED, Some(message.id.as_str()), None),
+            Event::MailResent { message, .. } => (kind::MAIL_RESENT, Some(message.id.as_str()), None),
             Event::MessageEdited(message) => (kind::EDITED, Some(message.id.as_str()), None),
             Event::MessageDeleted { message, .. } => (kind::DELETED, Some(message.as_str()), None),
             Event::ReactionsChanged { message, .. } => (kind::REACTED, Some(message.as_str()), None),
@@ -111,7 +114,12 @@ impl<'a> LogRow<&'a str> {
             Event::PlanChanged(plan) => (kind::PLAN_CHANGED, Some(plan.agent.as_str()), None),
             Event::Tombstone => (kind::TOMBSTONE, None, None),
         };
-        let room = logged.event.room().map(RoomId::as_str);
+        let (subject, detail) = (subject.map(Cow::Borrowed), detail.map(Cow::Borrowed));
+        let detail = match &logged.event {
+            Event::MailResent { mailbox: Some(mailbox), .. } => Some(Cow::Owned(mailbox_text(mailbox))),
+            _ => detail,
+        };
+        let room = logged.event.room().map(|room| Cow::Borrowed(room.as_str()));
         Self { seq: logged.seq, at: logged.at, kind, room, subject, detail }
     }
 }
@@ -146,6 +154,17 @@ impl LogRow<Arc<str>> {
                     }
                     None => None,
                 }
+            }
+            (kind::MAIL_RESENT, _) => {
+                let id = MessageId::stored(subject);
+                let mailbox = detail.as_deref().map(read_mailbox);
+                let mut deliveries = store.deliveries(&id)?;
+                deliveries.retain(|delivery| {
+                    let is_resent = mailbox.as_ref().is_none_or(|mailbox| delivery.mailbox == *mailbox);
+                    is_resent && delivery.state == DeliveryState::Pending
+                });
+                let message = store.message(&id)?;
+                message.map(|message| Event::MailResent { message, mailbox, deliveries: deliveries.into() })
             }
             (kind::EDITED, _) => store.message(&MessageId::stored(subject))?.map(Event::MessageEdited),
             (kind::DELETED, Some(room)) => {
@@ -260,6 +279,23 @@ impl LogRow<Arc<str>> {
             },
             _ => None,
         })
+    }
+}
+
+/// `agent` or `agent:session`. An id contains no colon.
+fn mailbox_text(mailbox: &Mailbox) -> String {
+    match &mailbox.session {
+        Some(session) => format!("{}:{session}", mailbox.agent),
+        None => mailbox.agent.to_string(),
+    }
+}
+
+fn read_mailbox(text: &str) -> Mailbox {
+    match text.split_once(':') {
+        Some((agent, session)) => {
+            Mailbox { agent: AgentId::stored(agent), session: Some(SessionId::stored(session)) }
+        }
+        None => Mailbox::of(AgentId::stored(text)),
     }
 }
 

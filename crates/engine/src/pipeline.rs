@@ -28,6 +28,8 @@ pub struct Writer {
     /// Notified when blobs may have become unreferenced.
     released: Arc<Notify>,
     services: Arc<Notify>,
+    /// Notified when automatic turns or heartbeats may have been added, changed or removed.
+    turn_settings: Arc<Notify>,
     limits: Limits,
     tally: Arc<WriterMetrics>,
     routing_index: RoutingIndex,
@@ -68,6 +70,7 @@ impl Writer {
             health,
             released,
             services,
+            turn_settings: Arc::default(),
             cache: Cache::new(limits.cache_entries),
             limits,
             tally: writer_metrics,
@@ -83,6 +86,10 @@ impl Writer {
 
     pub fn services(&self) -> Arc<Notify> {
         self.services.clone()
+    }
+
+    pub fn turn_settings(&self) -> Arc<Notify> {
+        self.turn_settings.clone()
     }
 
     pub fn head(&self) -> Head {
@@ -192,6 +199,9 @@ impl Writer {
         }
         if committed.services {
             self.services.notify_one();
+        }
+        if committed.turn_settings {
+            self.turn_settings.notify_one();
         }
         if committed.room_removed {
             self.indexed = Seq(0);

@@ -70,6 +70,8 @@ string_enum!(Action {
     ApprovalWithdrawn = "approval_withdrawn",
     ApprovalRuleCreated = "approval_rule_created",
     ApprovalRuleRevoked = "approval_rule_revoked",
+    DeadLetterResent = "dead_letter_resent",
+    DeadLettersCleared = "dead_letters_cleared",
     BackedUp = "backed_up",
     Restored = "restored",
 });

@@ -21,6 +21,7 @@ mod services;
 mod settings;
 mod sign_ins;
 mod tasks;
+mod turns;
 mod uploads;
 
 pub use accounts::*;
@@ -42,4 +43,5 @@ pub use services::*;
 pub use settings::*;
 pub use sign_ins::*;
 pub use tasks::*;
+pub use turns::*;
 pub use uploads::*;

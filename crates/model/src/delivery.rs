@@ -23,6 +23,16 @@ pub struct SessionRef {
     pub session: SessionId,
 }
 
+impl SessionRef {
+    /// Returns the mailboxes whose mail starts turns in the session: its own, and for `main`, which receives all mail
+    /// that no other session handles, also the agent's own.
+    pub fn mailboxes(&self) -> Vec<Mailbox> {
+        let own = Mailbox { agent: self.agent.clone(), session: Some(self.session.clone()) };
+        let rest = (self.session == SessionId::main()).then(|| Mailbox::of(self.agent.clone()));
+        std::iter::once(own).chain(rest).collect()
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {
     Pending,
@@ -31,11 +41,24 @@ pub enum DeliveryState {
         until: Time,
     },
     Delivered,
-    /// Leased the maximum number of times without an acknowledgement; now a dead letter.
+    /// Not handled, for example leased the maximum number of times without an acknowledgement; now a dead letter.
     Dead,
 }
 
 impl DeliveryState {
+    /// Held by a run, which makes the mail delivered, pending or a dead letter when it ends. The lease does not expire,
+    /// because a run may be queued or active for any time.
+    pub const HELD: Self = Self::Leased { until: Time(i64::MAX) };
+
+    /// Returns whether the mail can be handed out: it is pending, or its lease has expired.
+    pub fn is_deliverable(self, now: Time) -> bool {
+        match self {
+            Self::Pending => true,
+            Self::Leased { until } => until <= now,
+            Self::Delivered | Self::Dead => false,
+        }
+    }
+
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -57,11 +80,11 @@ pub struct Delivery {
     pub handled_by: Vec<SessionRef>,
 }
 
-/// A message that matched no mailbox, or that no consumer acknowledged.
+/// A message that matched no mailbox, or that no consumer acknowledged or no run could handle.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeadLetter {
     pub message: Arc<Message>,
     pub reason: Box<str>,
-    /// Mailbox whose consumers did not acknowledge the message; `None` if it matched no mailbox.
+    /// Mailbox in which the message was not handled; `None` if it matched no mailbox.
     pub mailbox: Option<Mailbox>,
 }

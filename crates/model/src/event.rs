@@ -1,9 +1,9 @@
 //! Events: committed changes. Every event has a `Seq` in the log and survives a crash.
 
 use crate::{
-    Agent, AgentId, Approval, CurrentPlan, Delivery, Destination, EventAudience, KeyId, Member, MemberId,
-    Message, MessageId, Path, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time, User,
-    UserId,
+    Agent, AgentId, Approval, CurrentPlan, Delivery, Destination, EventAudience, KeyId, Mailbox, Member,
+    MemberId, Message, MessageId, Path, Pin, Reaction, Room, RoomId, Run, Seq, SignInId, Task, TaskId, Time,
+    User, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -20,6 +20,13 @@ pub enum Event {
     /// A message was posted to a room or a path and delivered to these mailboxes.
     MessagePosted {
         message: Arc<Message>,
+        deliveries: Arc<[Delivery]>,
+    },
+    /// A dead letter was delivered again. Carries the copies that are pending now.
+    MailResent {
+        message: Arc<Message>,
+        /// Mailbox of the dead letter; `None` if the message had reached no mailbox.
+        mailbox: Option<Mailbox>,
         deliveries: Arc<[Delivery]>,
     },
     MessageEdited(Arc<Message>),
@@ -176,6 +183,7 @@ impl Event {
             | Self::AgentChanged { .. }
             | Self::AgentRemoved { .. }
             | Self::SettingsChanged
+            | Self::MailResent { .. }
             | Self::Tombstone => None,
         }
     }
@@ -211,6 +219,7 @@ impl Event {
             | Self::SignInEnded { .. }
             | Self::KeyRevoked { .. }
             | Self::TokensRevoked { .. }
+            | Self::MailResent { .. }
             | Self::Tombstone => EventScope::None,
         }
     }
@@ -251,6 +260,7 @@ impl Event {
             Self::AgentChanged { agent, .. } => Some(RightsHolder::OwnerOf(&agent.id)),
             Self::AgentRemoved { agent, .. } => Some(RightsHolder::OwnerOf(agent)),
             Self::MessagePosted { .. }
+            | Self::MailResent { .. }
             | Self::MessageEdited(_)
             | Self::MessageDeleted { .. }
             | Self::ReactionsChanged { .. }
@@ -275,7 +285,9 @@ impl Event {
     /// Returns the number of bytes that the content occupies.
     pub fn length(&self) -> usize {
         match self {
-            Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.length(),
+            Self::MessagePosted { message, .. }
+            | Self::MailResent { message, .. }
+            | Self::MessageEdited(message) => message.length(),
             Self::ReactionsChanged { reactions, .. } => reactions.iter().map(Reaction::length).sum(),
             Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => approval.length(),
             Self::PlanChanged(plan) => plan.length(),

@@ -53,6 +53,7 @@ fields! {
     FileName = "name",
     From = "from",
     Hears = "hears",
+    Heartbeat = "heartbeat",
     HubName = "name",
     Id = "id",
     IdleInterval = "interval",

@@ -47,6 +47,7 @@ pub mod signal;
 pub mod task;
 pub mod time;
 pub mod tool;
+pub mod turn;
 pub mod upload;
 
 pub use account::{
@@ -103,4 +104,5 @@ pub use time::Time;
 pub use tool::{
     InvalidTool, ToolCall, ToolDescription, ToolFailure, ToolFailureCode, ToolManifest, ToolResult,
 };
+pub use turn::{NewTurnDecision, TurnDecision, TurnDecisionKind, TurnPage};
 pub use upload::{Attachment, BlobDigest, File, MediaType, Upload, UploadPurpose};

@@ -21,6 +21,7 @@ mod settings;
 mod sign_ins;
 mod tasks;
 mod tools;
+mod turns;
 mod uploads;
 
 pub use accounts::*;
@@ -44,4 +45,5 @@ pub use settings::*;
 pub use sign_ins::*;
 pub use tasks::*;
 pub use tools::*;
+pub use turns::*;
 pub use uploads::*;

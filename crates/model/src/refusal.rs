@@ -36,6 +36,7 @@ pub enum EntityKind {
     ProjectRoot,
     Mission,
     Override,
+    DeadLetter,
 }
 
 /// Violation of a validation rule by one field. `rule` is a stable text that a protocol adapter may
@@ -69,6 +70,8 @@ pub enum Refusal {
     Conflict {
         first: MessageId,
     },
+    /// No mailbox subscribes to the path of the message, so that it stays a dead letter.
+    NoSubscribers,
     /// The gateway that hosts the agent is offline, so the request cannot be relayed.
     GatewayOffline,
     WrongCredentials,

@@ -85,6 +85,7 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance>
         room_turns: settings.max_turns_per_day,
         room_tokens: settings.max_tokens_per_day,
         gateway_grace: settings.gateway_grace,
+        turn_retry_delays: [1, 6, 24, 120].map(|factor| settings.turn_retry_delay * factor).into(),
         project_roots: project_roots(&settings.project_roots),
         // Longer than the timeout of the model request, so that the request fails first and logs the reason.
         triage_timeout: settings.triage_timeout + Duration::from_secs(2),

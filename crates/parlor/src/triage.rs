@@ -1,11 +1,12 @@
-//! Triage by a model: picks the agents that answer an unaddressed message, with one model request per
-//! message.
+//! Triage by a model: picks the agents that answer an unaddressed message, with one model request per message, and
+//! decides whether a batch of mail starts a turn, with one model request per batch.
 
 use crate::models::ModelClients;
 use parking_lot::Mutex;
 use parlor_agents::kinds::model::Endpoint;
 use parlor_agents::pick::{Candidate, PickRequest, pick};
-use parlor_engine::ports::{Triage, TriageCase, TriageFuture};
+use parlor_agents::triage_batch::{Batch, BatchMessage, triage_batch};
+use parlor_engine::ports::{BatchCase, BatchTriage, BatchTriageFuture, Triage, TriageCase, TriageFuture};
 use parlor_engine::runs::RuleBasedTriage;
 use parlor_engine::{Fault, Severity};
 use parlor_model::{AgentId, MessageId};
@@ -62,6 +63,46 @@ impl Triage for ModelTriage {
                 }
             }
         })
+    }
+
+    /// The triage model of the hub decides, or another model at the same address that the setting of the session names.
+    fn should_start_turn(&self, case: BatchCase) -> BatchTriageFuture {
+        let Some(endpoint) = self.models.triage() else {
+            return Box::pin(std::future::ready(Ok(BatchTriage::NoModel)));
+        };
+        let endpoint = match &case.model {
+            Some(model) => Arc::new(endpoint.with_model(model)),
+            None => endpoint.clone(),
+        };
+        let timeout = self.models.triage_timeout;
+        Box::pin(async move { decide_batch(&endpoint, &case, timeout).await })
+    }
+}
+
+async fn decide_batch(
+    endpoint: &Endpoint,
+    case: &BatchCase,
+    timeout: Duration,
+) -> Result<BatchTriage, Fault> {
+    let messages = case.messages.iter().map(|message| BatchMessage {
+        from: &message.sender_name,
+        path: message.destination.path().to_string(),
+        command: message.command.as_deref().unwrap_or("message"),
+        source: &message.source,
+        content: message.payload.as_ref().map_or(&*message.text, |payload| &*payload.0),
+    });
+    let batch = Batch {
+        agent: &case.agent.name,
+        role: &case.agent.description,
+        session: &case.session.title,
+        room: case.room.as_ref().map(|room| &*room.name),
+        context: case.session.settings.get("context").map(|context| &*context.0),
+        messages: &messages.collect::<Vec<_>>(),
+    };
+    match triage_batch(endpoint, &batch, timeout).await {
+        Ok((true, _)) => Ok(BatchTriage::Yes),
+        Ok((false, reason)) => Ok(BatchTriage::No(reason)),
+        Err(error) => Err(Fault::new("cannot triage a batch", Severity::Transient, error.to_string())),
     }
 }
 

@@ -17,6 +17,7 @@ pub mod page;
 pub mod relayed;
 pub mod time;
 pub mod tools;
+pub mod turn_input;
 #[cfg(test)]
 mod typescript;
 pub mod words;

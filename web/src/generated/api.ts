@@ -246,6 +246,36 @@ export type NewSpawn = { gatewayId: string, agentType: string, name: string, wor
  */
 credentialId?: string, };
 
+export type SessionChanges = { title?: string, 
+/**
+ * `null` uses the setting of the agent; absent leaves the setting unchanged.
+ */
+autoRun?: AutoRunChanges | null, 
+/**
+ * A room that the agent is a member of. `null` posts replies in no room; absent leaves the room unchanged.
+ */
+roomId?: string | null, };
+
+export type AutoRunChanges = { enabled: boolean, 
+/**
+ * Model that decides whether messages start a turn. Default: the model of the hub.
+ */
+triageModel?: string, 
+/**
+ * Default 3,000, maximum 600,000.
+ */
+debounceMs?: number, 
+/**
+ * Default 20, maximum 100.
+ */
+maxBatchSize?: number, };
+
+export type Resend = { agentId?: string, 
+/**
+ * Absent for the agent's own mailbox.
+ */
+sessionId?: string, };
+
 export type Success<T> = { ok: true, data: T, };
 
 export type Done = { ok: true, };
@@ -591,6 +621,132 @@ status: string, visibility: AgentVisibility,
  * Users that the agent is shared with. Filled for the owner only.
  */
 visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId: string | null, workingDirectory: string | null, model: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, };
+
+export type AgentSessions = { 
+/**
+ * Automatic turns of sessions without a setting of their own.
+ */
+autoRun: AutoRunSetting | null, 
+/**
+ * The agent's own mailbox.
+ */
+mailbox: MailboxSummary, 
+/**
+ * Sessions in order of creation.
+ */
+sessions: Array<AgentSession>, };
+
+export type AgentSession = { id: string, title: string, isDefault: boolean, createdAt: string, 
+/**
+ * Start of the latest turn; `null` if no turn has started.
+ */
+lastUsedAt: string | null, 
+/**
+ * Automatic turns of the session; `null` to use the setting of the agent.
+ */
+autoRun: AutoRunSetting | null, 
+/**
+ * Room in which replies and tool calls of the session are posted.
+ */
+roomId: string | null, mailbox: MailboxSummary, };
+
+export type MailboxSummary = { 
+/**
+ * Path patterns in the order in which they were added.
+ */
+subscriptions: Array<string>, 
+/**
+ * Messages that a consumer can receive now.
+ */
+pending: number, 
+/**
+ * Messages that a consumer received with a lease and has not acknowledged yet.
+ */
+leased: number, };
+
+export type ChangedSession = { id: string, title: string, autoRun: AutoRunSetting | null, roomId: string | null, };
+
+export type AutoRunSetting = { enabled: boolean, 
+/**
+ * Model that decides whether messages start a turn. Default: the model of the hub.
+ */
+triageModel?: string, 
+/**
+ * Milliseconds without a further message after which the messages start a turn.
+ */
+debounceMs: number, 
+/**
+ * Number of messages that start a turn at once.
+ */
+maxBatchSize: number, };
+
+export type RoutedMessage = { id: string, 
+/**
+ * `room/{id}` for a message of a room.
+ */
+path: string, 
+/**
+ * Id of the sender: an agent, a user or an external source.
+ */
+from: string, fromName: string, 
+/**
+ * `agent`, `user` or `source`.
+ */
+fromType: string, command: string, 
+/**
+ * JSON object that the sender routed. Absent for a message that was posted in a room.
+ */
+payload?: unknown, 
+/**
+ * Text of a message that was posted in a room.
+ */
+text?: string, source: string, externalId?: string, at: string, };
+
+export type MailPage = { 
+/**
+ * Copies of messages, newest first.
+ */
+items: Array<MailCopy>, hasMore: boolean, };
+
+export type MailCopy = { message: RoutedMessage, 
+/**
+ * `pending`, `leased`, `delivered` or `dead`.
+ */
+state: string, leasedUntil?: string, 
+/**
+ * Number of leases so far.
+ */
+attempts: number, 
+/**
+ * Sessions that have the message too. Only for a copy in the agent's own mailbox.
+ */
+handledBy: Array<SessionKey>, };
+
+export type SessionKey = { agentId: string, sessionId: string, };
+
+export type MailboxKey = { agentId: string, 
+/**
+ * Absent for the agent's own mailbox.
+ */
+sessionId?: string, };
+
+export type DeadLetterPage = { 
+/**
+ * Dead letters, newest message first.
+ */
+items: Array<DeadLetter>, hasMore: boolean, };
+
+export type DeadLetter = { message: RoutedMessage, 
+/**
+ * `no_subscribers`, `not_acknowledged` or another reason.
+ */
+reason: string, 
+/**
+ * Mailbox that did not acknowledge the message. Absent if the message reached no mailbox.
+ */
+mailbox?: MailboxKey, };
+
+export type Resent = { mailboxes: Array<MailboxKey>, };
 
 export type DeviceInfo = { hostname: string, platform: string, arch: string, nodeVersion: string, };
 

@@ -98,6 +98,7 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
         "DELETE FROM plans WHERE agent = ?1",
         "DELETE FROM mission_agents WHERE agent = ?1",
         "DELETE FROM idle WHERE agent = ?1",
+        "DELETE FROM turn_decisions WHERE agent = ?1",
         "DELETE FROM approvals WHERE agent = ?1",
         "DELETE FROM approval_rules WHERE agent = ?1",
         "DELETE FROM services WHERE agent = ?1",

@@ -4,14 +4,14 @@ use super::insert::RowBinder;
 use super::rows::{all, maybe_time, number, one, run, shared, text, time};
 use super::{Sql, SqlTables, WriteTransaction, agents};
 use parlor_engine::Fault;
-use parlor_engine::changes::MailChange;
+use parlor_engine::changes::{MailChange, Settlement};
 use parlor_engine::ports::{ReadMail, ReadMessages};
-use parlor_model::query::MailPage;
+use parlor_model::query::{MailCounts, MailPage};
 use parlor_model::{
     Agent, AgentId, AutoRun, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Pattern,
     RoomId, Seq, Session, SessionId, SessionRef, Subscription, Time,
 };
-use rusqlite::{Row, ToSql};
+use rusqlite::{Connection, Row, ToSql};
 use std::sync::Arc;
 
 impl<C: Sql> ReadMail for SqlTables<C> {
@@ -62,17 +62,69 @@ impl<C: Sql> ReadMail for SqlTables<C> {
         let query = mail_query();
         let session = session_text(mailbox.session.as_ref());
         let (from, to) = times(page);
-        let values: [&dyn ToSql; 5] = [&mailbox.agent.as_str(), &session, &from, &to, &number(page.limit)];
+        let (agent, limit, offset) = (mailbox.agent.as_str(), number(page.limit), number(page.offset));
+        let values: [&dyn ToSql; 6] = [&agent, &session, &from, &to, &limit, &offset];
         let found = all(self.sql()?, &query, &values, delivery)?;
         self.with_messages(found)
+    }
+
+    fn unhandled(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        // Rows from before the ninth migration have an empty list.
+        let query = format!(
+            "SELECT {DELIVERY} FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
+             AND (handled_by IS NULL OR handled_by = '[]') AND (state = 0 OR leased_until <= ?3) ORDER BY seq LIMIT ?4"
+        );
+        let session = session_text(mailbox.session.as_ref());
+        let values: [&dyn ToSql; 4] = [&mailbox.agent.as_str(), &session, &now.0, &number(limit)];
+        let deliveries = all(self.sql()?, &query, &values, delivery)?;
+        self.with_messages(deliveries)
+    }
+
+    fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault> {
+        let query = format!(
+            "SELECT {DELIVERY} FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
+             AND state = 2 AND leased_until = {} ORDER BY seq",
+            i64::MAX
+        );
+        let session = session_text(mailbox.session.as_ref());
+        all(self.sql()?, &query, &[&mailbox.agent.as_str(), &session], delivery)
+    }
+
+    fn next_lease_end(&mut self, mailbox: &Mailbox, now: Time) -> Result<Option<Time>, Fault> {
+        let query = format!(
+            "SELECT min(leased_until) FROM deliveries WHERE agent = ?1 AND session = ?2 AND settled = 0 \
+             AND state = 2 AND leased_until > ?3 AND leased_until < {}",
+            i64::MAX
+        );
+        let session = session_text(mailbox.session.as_ref());
+        let values: [&dyn ToSql; 3] = [&mailbox.agent.as_str(), &session, &now.0];
+        Ok(one(self.sql()?, &query, &values, |row| maybe_time(row, 0))?.flatten())
+    }
+
+    fn mail_counts(&mut self, mailbox: &Mailbox, now: Time) -> Result<MailCounts, Fault> {
+        // `state` is part of the row and `settled` of the key, so settled deliveries are not read.
+        let query = "SELECT count(*), coalesce(sum(state = 2 AND leased_until > ?3), 0) FROM deliveries \
+                     WHERE agent = ?1 AND session = ?2 AND settled = 0";
+        let session = session_text(mailbox.session.as_ref());
+        let counts = one(self.sql()?, query, &[&mailbox.agent.as_str(), &session, &now.0], |row| {
+            let (open, leased): (i64, i64) = (row.get(0)?, row.get(1)?);
+            Ok(MailCounts { pending: (open - leased) as usize, leased: leased as usize })
+        })?;
+        Ok(counts.unwrap_or_default())
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
         let query = "SELECT m.id, d.agent, d.session, d.reason FROM dead_letters d JOIN messages m ON m.seq = d.seq \
                      WHERE m.erased = 0 AND m.at >= ?1 AND m.at <= ?2 \
-                     ORDER BY d.seq DESC, d.agent, d.session LIMIT ?3";
+                     ORDER BY d.seq DESC, d.agent, d.session LIMIT ?3 OFFSET ?4";
         let (from, to) = times(page);
-        let found = all(self.sql()?, query, &[&from, &to, &number(page.limit)], |row| {
+        let values: [&dyn ToSql; 4] = [&from, &to, &number(page.limit), &number(page.offset)];
+        let found = all(self.sql()?, query, &values, |row| {
             let text = |index| row.get::<_, String>(index);
             Ok((MessageId::stored(text(0)?), text(1)?, text(2)?, text(3)?))
         })?;
@@ -84,6 +136,20 @@ impl<C: Sql> ReadMail for SqlTables<C> {
             letters.push(DeadLetter { message, reason: reason.into(), mailbox });
         }
         Ok(letters)
+    }
+
+    fn dead_letter(
+        &mut self,
+        message: &MessageId,
+        mailbox: Option<&Mailbox>,
+    ) -> Result<Option<DeadLetter>, Fault> {
+        let query =
+            format!("SELECT reason FROM dead_letters WHERE seq = {SEQ_OF} AND agent = ?2 AND session = ?3");
+        let (agent, session) = letter_key(mailbox);
+        let reason = one(self.sql()?, &query, &[&message.as_str(), &agent, &session], |row| text(row, 0))?;
+        let Some(reason) = reason else { return Ok(None) };
+        let message = self.message(message)?;
+        Ok(message.map(|message| DeadLetter { message, reason, mailbox: mailbox.cloned() }))
     }
 }
 
@@ -151,16 +217,36 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MailChange) -> Res
                 )?;
             }
         }
+        MailChange::SettleHeld { session, messages, settlement } => {
+            for mailbox in session.mailboxes() {
+                for message in messages {
+                    settle_held(sql, &mailbox, message, settlement)?;
+                }
+            }
+        }
         MailChange::DeadLetterDelivery { mailbox, message, reason } => {
             let session = session_text(mailbox.session.as_ref());
             let agent = mailbox.agent.as_str();
             run(sql, SETTLE, &[&message.id.as_str(), &agent, &session, &3])?;
             let query = "INSERT OR REPLACE INTO dead_letters VALUES (?1, ?2, ?3, ?4)";
-            run(sql, query, &[&(message.seq.0 as i64), &agent, &session, reason])?;
+            run(sql, query, &[&(message.seq.0 as i64), &agent, &session, &&**reason])?;
         }
         MailChange::DeadLetter { message, reason } => {
             let query = "INSERT OR REPLACE INTO dead_letters VALUES (?1, '', '', ?2)";
             run(sql, query, &[&(message.seq.0 as i64), reason])?;
+        }
+        MailChange::ReviveDelivery { mailbox, message } => {
+            let session = session_text(mailbox.session.as_ref());
+            let query = format!(
+                "UPDATE deliveries SET state = 0, settled = 0, leased_until = NULL, attempts = 0 \
+                 WHERE seq = {SEQ_OF} AND agent = ?2 AND session = ?3 AND settled = 1 AND state = 3"
+            );
+            run(sql, &query, &[&message.as_str(), &mailbox.agent.as_str(), &session])?;
+        }
+        MailChange::RemoveDeadLetter { message, mailbox } => {
+            let (agent, session) = letter_key(mailbox.as_ref());
+            let query = "DELETE FROM dead_letters WHERE seq = ?1 AND agent = ?2 AND session = ?3";
+            run(sql, query, &[&(message.seq.0 as i64), &agent, &session])?;
         }
         MailChange::ClearDeadLetters => {
             run(sql, "DELETE FROM dead_letters", &[])?;
@@ -191,6 +277,33 @@ impl<C: Sql> SqlTables<C> {
     }
 }
 
+/// Settles mail if a run holds it.
+fn settle_held(
+    sql: &Connection,
+    mailbox: &Mailbox,
+    message: &MessageId,
+    settlement: &Settlement,
+) -> Result<(), Fault> {
+    let (state, settled, until) = match settlement {
+        Settlement::Delivered => (1, 1, None),
+        Settlement::PendingFrom(time) => (2, 0, Some(time.0)),
+        Settlement::Dead(_) => (3, 1, None),
+    };
+    let (agent, session) = (mailbox.agent.as_str(), session_text(mailbox.session.as_ref()));
+    let query = format!(
+        "UPDATE deliveries SET state = ?4, settled = ?5, leased_until = ?6 \
+         WHERE seq = {SEQ_OF} AND agent = ?2 AND session = ?3 AND settled = 0 AND state = 2 AND leased_until = {}",
+        i64::MAX
+    );
+    let values: [&dyn ToSql; 6] = [&message.as_str(), &agent, &session, &state, &settled, &until];
+    let changed = run(sql, &query, &values)?;
+    if let (Settlement::Dead(reason), 1) = (settlement, changed) {
+        let query = format!("INSERT OR REPLACE INTO dead_letters VALUES ({SEQ_OF}, ?2, ?3, ?4)");
+        run(sql, &query, &[&message.as_str(), &agent, &session, &&**reason])?;
+    }
+    Ok(())
+}
+
 /// Selects deliverable mail. `settled` is part of the primary key, so settled deliveries are not read.
 fn pending_query() -> String {
     format!(
@@ -211,11 +324,16 @@ fn mail_query() -> String {
              AND m.erased = 0 AND m.at >= ?3 AND m.at <= ?4"
         )
     };
-    format!("{} UNION ALL {} ORDER BY place DESC LIMIT ?5", part(0), part(1))
+    format!("{} UNION ALL {} ORDER BY place DESC LIMIT ?5 OFFSET ?6", part(0), part(1))
 }
 
 fn times(page: MailPage) -> (i64, i64) {
     (page.from.map_or(i64::MIN, |time| time.0), page.to.map_or(i64::MAX, |time| time.0))
+}
+
+/// Key columns of a dead letter: agent and session, empty without a mailbox.
+fn letter_key(mailbox: Option<&Mailbox>) -> (&str, &str) {
+    mailbox.map_or(("", ""), |mailbox| (mailbox.agent.as_str(), session_text(mailbox.session.as_ref())))
 }
 
 /// Settles a delivery (`?4`: delivered or dead), so that it is not leased again.
@@ -231,7 +349,7 @@ pub fn bind_delivery(delivery: &Delivery, seq: Seq, row: &mut RowBinder) -> rusq
     row.value(sessions(&delivery.handled_by))
 }
 
-const SESSION: &str = "agent, id, title, created_at, last_used_at, is_default, auto_run, room, settings";
+pub const SESSION: &str = "agent, id, title, created_at, last_used_at, is_default, auto_run, room, settings";
 
 pub fn session_of(row: &Row<'_>) -> rusqlite::Result<Session> {
     let auto_run = row.get_ref(6)?.as_str_or_null()?;
@@ -332,7 +450,7 @@ mod tests {
     fn a_page_of_mail_is_merged_without_a_sort() {
         let sql = crate::sqlite::connection::open_in_memory();
         sql.execute_batch(&crate::sqlite::migrations::MIGRATIONS.concat()).unwrap();
-        let values: [&dyn ToSql; 5] = [&"coder", &"", &0, &1, &1];
+        let values: [&dyn ToSql; 6] = [&"coder", &"", &0, &1, &1, &0];
         let query = format!("EXPLAIN QUERY PLAN {}", mail_query());
         let steps = all(&sql, &query, &values, |row| row.get::<_, String>("detail")).unwrap();
         assert_eq!(steps[0], "MERGE (UNION ALL)");

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// All migrations in order. `PRAGMA user_version` counts the ones already applied to a file. A released
 /// migration never changes.
-pub const MIGRATIONS: [&str; 32] = [
+pub const MIGRATIONS: [&str; 33] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -37,6 +37,7 @@ pub const MIGRATIONS: [&str; 32] = [
     include_str!("migrations/0029_task_priorities.sql"),
     include_str!("migrations/0030_session_settings.sql"),
     include_str!("migrations/0031_run_places.sql"),
+    include_str!("migrations/0032_turns.sql"),
     include_str!("migrations/0035_agent_tokens.sql"),
 ];
 

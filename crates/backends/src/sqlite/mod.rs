@@ -28,6 +28,7 @@ mod search;
 mod settings;
 mod tasks;
 mod trim;
+mod turns;
 mod uploads;
 
 use insert::{Inserts, PendingRows};
@@ -351,6 +352,7 @@ impl<'a> WriteTransaction<'a> {
             Change::Approval(change) => approvals::apply(self.changed_tables()?, change),
             Change::Mission(change) => missions::apply(self.changed_tables()?, change),
             Change::Task(change) => tasks::apply(self.changed_tables()?, change),
+            Change::Turn(change) => turns::apply(self.changed_tables()?, change),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::messages::DEPENDENT_TABLES;
 use super::rows::{one, run};
-use super::{Options, approvals, audit, conversations};
+use super::{Options, approvals, audit, conversations, turns};
 use parlor_engine::Fault;
 use parlor_model::Time;
 use rusqlite::Connection;
@@ -46,6 +46,7 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Faul
     run(sql, "DELETE FROM invitations WHERE expires_at <= ?1", &[&now.0])?;
     run(sql, "DELETE FROM pairings WHERE expires_at <= ?1", &[&now.0])?;
     approvals::trim(sql, now.minus(options.log_window))?;
+    turns::trim(sql, now.minus(options.log_window))?;
     let clock_trusted = clock_is_trusted(sql, now)?;
     if clock_trusted {
         audit::trim(sql, now.minus(options.audit_window))?;

@@ -331,7 +331,7 @@ pub fn upload(id: &str, owner: &str, content: u8, created: i64, purpose: UploadP
     }
 }
 
-pub const ALL_MAIL: MailPage = MailPage { limit: usize::MAX, from: None, to: None };
+pub const ALL_MAIL: MailPage = MailPage { limit: usize::MAX, offset: 0, from: None, to: None };
 
 pub fn on_path(path: &str) -> Destination {
     Destination::Path(Path::parse(path).unwrap())

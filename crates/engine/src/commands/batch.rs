@@ -35,6 +35,8 @@ pub(crate) struct Committed {
     pub released: bool,
     /// Whether a service was created or changed.
     pub services: bool,
+    /// Whether automatic turns or heartbeats may have been added, changed or removed.
+    pub turn_settings: bool,
     /// Whether a room was removed: the store may then restart its search index from the beginning.
     pub room_removed: bool,
 }
@@ -78,6 +80,7 @@ impl Batch<'_> {
             self.cache.apply(change);
             self.committed.released |= change.may_release_files();
             self.committed.services |= matches!(change, Change::Model(ModelChange::PutService(_)));
+            self.committed.turn_settings |= change.may_change_turns();
             self.committed.room_removed |= matches!(change, Change::Room(RoomChange::RemoveRoom(_)));
         }
         effects.route_changes.iter().for_each(|change| self.routes.apply(change));

@@ -28,6 +28,7 @@ mod sign_ins;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod test_fixtures;
+pub(crate) mod turns;
 pub(crate) mod uploads;
 
 pub use batch::Batch;
@@ -184,6 +185,7 @@ commands! {
     CreateTask,
     CreateUser,
     DecideApproval,
+    DecideBatch,
     DecidePlan,
     DeleteMessage,
     DeleteMessages,
@@ -218,6 +220,7 @@ commands! {
     Register,
     RegisterAgent,
     Relay,
+    ReleaseBatch,
     RemoveAgent,
     RemoveBookmark,
     RemoveGateway,
@@ -229,12 +232,14 @@ commands! {
     RemoveUser,
     ReportTask,
     ReportUsage,
+    ResendDeadLetter,
     RevokeApprovalRule,
     RevokeInvitation,
     RevokeKey,
     RevokeTokens,
     RewindRoom,
     Route,
+    SendHeartbeat,
     SetIdlePrompt,
     SetMission,
     SetProjectRoot,
@@ -248,6 +253,7 @@ commands! {
     TakeUnreferencedBlobs,
     ThawRoom,
     ToggleReaction,
+    TriggerTurn,
     UnpinMessage,
     Unsubscribe,
     UpdatePlan,

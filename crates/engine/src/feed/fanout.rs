@@ -339,6 +339,8 @@ impl Fanout {
                 batches.add(state, &message.destination, logged_event);
                 mail.add(state, message, deliveries);
             }
+            // The message is not new to its room or path, so only listening connections receive it.
+            Event::MailResent { message, deliveries, .. } => mail.add(state, message, deliveries),
             Event::MembersChanged { room, change, .. } => {
                 self.publish_to_room(state, &room.id, logged_event);
                 if let MemberChange::Added(member) | MemberChange::Removed(member) = change {

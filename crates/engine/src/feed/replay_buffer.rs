@@ -65,7 +65,9 @@ impl ReplayBuffer {
         let mut removed_bytes = 0;
         for kept in &mut self.events {
             let about = match &kept.logged_event.event {
-                Event::MessagePosted { message, .. } | Event::MessageEdited(message) => &message.id,
+                Event::MessagePosted { message, .. }
+                | Event::MailResent { message, .. }
+                | Event::MessageEdited(message) => &message.id,
                 Event::ReactionsChanged { message, .. } => message,
                 _ => continue,
             };

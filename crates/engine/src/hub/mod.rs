@@ -16,6 +16,7 @@ use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
 use crate::runs::SchedulerHandle;
 use crate::tasks::Tasks;
+use crate::turns::TurnsHandle;
 use parlor_model::{Caller, Epoch, Position, Refusal, Seq, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -49,6 +50,11 @@ struct Inner {
     stop: Arc<AtomicBool>,
     scheduler: Arc<SchedulerHandle>,
     triage: Arc<dyn Triage>,
+    /// Limits concurrent triage requests for batches of mail; further checks wait for a permit.
+    triage_permits: Arc<Semaphore>,
+    turns: Arc<TurnsHandle>,
+    /// Notified when automatic turns or heartbeats may have been added, changed or removed.
+    turn_settings: Arc<Notify>,
     ids: Arc<dyn IdGenerator>,
 }
 
@@ -83,6 +89,18 @@ impl Hub {
 
     pub(crate) fn triage_port(&self) -> &dyn Triage {
         &*self.inner.triage
+    }
+
+    pub(crate) fn triage_permits(&self) -> Arc<Semaphore> {
+        self.inner.triage_permits.clone()
+    }
+
+    pub(crate) fn shared_turns(&self) -> Arc<TurnsHandle> {
+        self.inner.turns.clone()
+    }
+
+    pub(crate) fn turn_settings_changed(&self) -> Arc<Notify> {
+        self.inner.turn_settings.clone()
     }
 
     pub(crate) fn new_id(&self) -> Box<str> {
@@ -219,6 +237,7 @@ impl Hub {
         self.inner.stop.store(true, Ordering::Release);
         self.inner.scheduler.wake();
         self.inner.scheduler.idle.notify_one();
+        self.inner.turns.wake();
         self.inner.fanout.wake_presence();
         self.inner.fanout.wake_merges();
         // Wakes the log tailer, which checks `stop` after each batch.

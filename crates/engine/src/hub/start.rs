@@ -9,6 +9,8 @@ use crate::pipeline::Writer;
 use crate::ports::{Head, OpenApprovalsOf, Reader};
 use crate::runs::{SchedulerHandle, driver::run_loop, idle_prompts};
 use crate::tasks::Tasks;
+use crate::turns::TurnsHandle;
+use crate::turns::driver::{self, MAX_CONCURRENT_TRIAGES};
 use parlor_model::command::{AppendNoop, DisconnectGateway, ExpireApproval, FinishRun};
 use parlor_model::{ApprovalId, Caller, Gateway, Run, RunOutcome};
 use std::sync::Arc;
@@ -30,6 +32,7 @@ impl Hub {
         run_startup_commands(&mut writer, vec![AppendNoop]);
         let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
+        let (turns, turn_settings) = (Arc::new(TurnsHandle::default()), writer.turn_settings());
         let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
         let (queue, queued_commands) = mpsc::channel(limits.max_queued_commands);
         let stop = Arc::new(AtomicBool::new(false));
@@ -42,6 +45,7 @@ impl Hub {
             for run in snapshot.open_runs()? {
                 fanout.apply_run(&run);
                 let trigger = run.message().map(|message| snapshot.message(message)).transpose()?.flatten();
+                turns.restore(&run);
                 scheduler_handle.restore(run, trigger);
             }
             for approval in &expired_approvals {
@@ -53,7 +57,7 @@ impl Hub {
             bus: bus.clone(),
             reader: reader.clone(),
             fanout: fanout.clone(),
-            projections: vec![scheduler_handle.clone(), names.clone()],
+            projections: vec![scheduler_handle.clone(), names.clone(), turns.clone()],
             stop: stop.clone(),
         };
         let timer_runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
@@ -84,11 +88,15 @@ impl Hub {
             stop,
             scheduler: scheduler_handle,
             triage,
+            triage_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_TRIAGES)),
+            turns,
+            turn_settings,
             ids,
         };
         let hub = Self { inner: Arc::new(inner) };
         hub.tasks().spawn(run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(idle_prompts::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
+        hub.tasks().spawn(driver::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(presence::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(occupants::run_loop(WeakHub(Arc::downgrade(&hub.inner))));
         hub.tasks().spawn(merged_replies::run_loop(WeakHub(Arc::downgrade(&hub.inner))));

@@ -13,7 +13,7 @@ use crate::metrics::StoreSize;
 use crate::{Fault, effects::Effects};
 use parlor_model::{
     Agent, AgentId, BlobDigest, Destination, Epoch, LoggedEvent, Message, MessageId, Room, RoomId, Router,
-    RunId, Seq, Subscription, Time, UserId,
+    RunId, Seq, Session, Subscription, Time, UserId,
 };
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -129,10 +129,15 @@ pub enum BusPoll {
     Closed,
 }
 
-/// Decides whether an agent should answer an unaddressed message. May be slow and may fail: the run is then
-/// started anyway, at the rate of `Limits::triage_fallback_burst`.
+/// Decides whether an agent should answer an unaddressed message, and whether a batch of mail starts a turn. May be slow
+/// and may fail: the run is then started anyway, at the rate of `Limits::triage_fallback_burst`.
 pub trait Triage: Send + Sync {
     fn should_answer(&self, case: TriageCase) -> TriageFuture;
+
+    fn should_start_turn(&self, case: BatchCase) -> BatchTriageFuture {
+        drop(case);
+        Box::pin(std::future::ready(Ok(BatchTriage::NoModel)))
+    }
 }
 
 pub type TriageFuture = std::pin::Pin<Box<dyn Future<Output = Result<bool, Fault>> + Send>>;
@@ -148,6 +153,31 @@ pub struct TriageCase {
     pub room: Room,
     /// The room's own router for this decision, if it has one.
     pub router: Option<Router>,
+}
+
+pub type BatchTriageFuture = std::pin::Pin<Box<dyn Future<Output = Result<BatchTriage, Fault>> + Send>>;
+
+/// A batch of mail to triage.
+#[derive(Debug, Clone)]
+pub struct BatchCase {
+    pub agent: Agent,
+    pub session: Session,
+    /// Room in which the replies of the session are posted, if any.
+    pub room: Option<Room>,
+    /// Oldest first.
+    pub messages: Vec<Arc<Message>>,
+    /// Model that the setting of the session names; `None` for the default model of the hub.
+    pub model: Option<Box<str>>,
+}
+
+/// Decision about a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BatchTriage {
+    Yes,
+    /// The reason of the model, if it gave one.
+    No(Box<str>),
+    /// The hub has no model for this decision.
+    NoModel,
 }
 
 pub trait Clock: Send + Sync {

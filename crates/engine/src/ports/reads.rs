@@ -6,14 +6,15 @@ use super::{BudgetUsage, FirstRequest, IdempotencyKey, MessageRange, OpenApprova
 use crate::Fault;
 use crate::search::SearchScope;
 use parlor_model::audit::{AuditFilter, AuditRecord};
-use parlor_model::query::{EntryPage, MailPage, Page, Recent};
+use parlor_model::query::{EntryPage, MailCounts, MailPage, Page, Recent};
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationEntry,
     ConversationId, CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt,
     Invitation, InvitationId, KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission,
     MissionId, MissionScope, Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run,
     RunContext, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId,
-    SigningKey, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    SigningKey, Subscription, Task, TaskId, Time, TurnDecision, TurnDecisionKind, TurnPage, Upload, UploadId,
+    User, UserId,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -211,7 +212,43 @@ pub trait ReadMail {
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault>;
     /// All mail of a mailbox, whatever its delivery state.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    /// Numbers of messages in a mailbox that are not settled.
+    fn mail_counts(&mut self, mailbox: &Mailbox, now: Time) -> Result<MailCounts, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
+    /// As [`ReadMail::pending`], without mail that a session of the agent has received too.
+    fn unhandled(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    /// Mail that runs hold, oldest first.
+    fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault>;
+    /// The earliest time at which the lease of mail that is leased now expires. Mail that runs hold does not count.
+    fn next_lease_end(&mut self, mailbox: &Mailbox, now: Time) -> Result<Option<Time>, Fault>;
+    /// The dead letter of a message in this mailbox, or without a mailbox.
+    fn dead_letter(
+        &mut self,
+        message: &MessageId,
+        mailbox: Option<&Mailbox>,
+    ) -> Result<Option<DeadLetter>, Fault>;
+}
+
+/// Automatic turns: who has them, and the decisions about them.
+pub trait ReadTurns {
+    /// Agents with a setting for automatic turns or heartbeats, by id.
+    fn automatic_agents(&mut self) -> Result<Vec<Agent>, Fault>;
+    /// Sessions with a setting for automatic turns, by agent, then by id.
+    fn automatic_sessions(&mut self) -> Result<Vec<Session>, Fault>;
+    /// Decisions about the agents, newest first.
+    fn turn_decisions(&mut self, agents: &[AgentId], page: &TurnPage) -> Result<Vec<TurnDecision>, Fault>;
+    /// Number of stored decisions about the agents, or about one session of them, by kind. Kinds without a decision are
+    /// omitted.
+    fn turn_counts(
+        &mut self,
+        agents: &[AgentId],
+        session: Option<&SessionId>,
+    ) -> Result<Vec<(TurnDecisionKind, u64)>, Fault>;
 }
 
 /// Runs and agents' plans.
@@ -323,6 +360,7 @@ pub trait Lookup:
     + ReadApprovals
     + ReadMissions
     + ReadTasks
+    + ReadTurns
 {
 }
 
@@ -343,6 +381,7 @@ impl<T> Lookup for T where
         + ReadApprovals
         + ReadMissions
         + ReadTasks
+        + ReadTurns
 {
 }
 

@@ -25,6 +25,7 @@ mod settings;
 mod sign_ins;
 mod tasks;
 mod tools;
+mod turns;
 mod uploads;
 
 use crate::cache::Cache;
@@ -175,6 +176,7 @@ queries! {
     ListInvitations,
     ListKeys,
     ListMail,
+    ListMailboxes,
     ListMembers,
     ListMissions,
     ListOpenQuestions,
@@ -199,6 +201,7 @@ queries! {
     ListSignIns,
     ListSubscriptions,
     ListTasks,
+    ListTurns,
     ListUsers,
     MayCreateRouter,
     MayEnterPlace,

@@ -58,6 +58,7 @@ const QUERIES_OF_USERS: &[&str] = &[
     "ListHistory",
     "ListMail",
     "ListReachableAgents",
+    "ListMailboxes",
     "ListSubscriptions",
     "MayEnterPlace",
     "MayFollowRoom",

@@ -3,15 +3,16 @@
 use crate::callers::{CallerKind, coder_member, lobby, member, other_member, other_user, person, room, user};
 use crate::fixtures::{message, run};
 use parlor_engine::changes::{
-    AccountChange, AgentChange, AnnotationChange, ApprovalChange, Change, CredentialChange, MessageChange,
-    RoomChange, RunChange, SettingsChange, TaskChange, UploadChange,
+    AccountChange, AgentChange, AnnotationChange, ApprovalChange, Change, CredentialChange, MailChange,
+    MessageChange, RoomChange, RunChange, SettingsChange, TaskChange, UploadChange,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest, CurrentPlan,
-    Destination, File, Forwarded, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
-    MediaType, Member, MemberId, Message, MessageId, Pairing, Path, Payload, Pin, Plan, PlanState, Room,
-    RoomId, RoomRole, RunId, RunPlace, Scope, SecretHash, Sender, Seq, SessionId, SiteRole, Task, TaskId,
-    TaskPriority, TaskStatus, Time, Upload, UploadId, UploadPurpose, UserId, Visibility,
+    Delivery, DeliveryState, Destination, File, Forwarded, GatewayId, HubSettings, InputDigest, Invitation,
+    InvitationId, KeyId, Mailbox, MediaType, Member, MemberId, Message, MessageId, Pairing, Path, Payload,
+    Pin, Plan, PlanState, Room, RoomId, RoomRole, RunId, RunPlace, Scope, SecretHash, Sender, Seq, SessionId,
+    SiteRole, Task, TaskId, TaskPriority, TaskStatus, Time, Upload, UploadId, UploadPurpose, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
@@ -413,6 +414,35 @@ pub const MAIL_OWN_AGENT_IN_ROOM: Stored = |who| [mail_agent(who), coder_joins()
 /// The caller's own agent, which is not the one that the command names.
 pub const MAIL_AGENT_OF_ANOTHER_NAME: Stored =
     |who| who.user().map(|owner| put_agent("other", owner)).into_iter().collect();
+/// A dead letter without a mailbox, and one of the mailbox of `coder`, of the same message.
+pub const MAIL_LETTERS: Stored = |who| {
+    let path = Destination::Path(Path::stored("slack/team"));
+    let letter = Message {
+        id: MessageId::stored("letter"),
+        destination: path,
+        ..(*message(Sender::Source("bridge".into()))).clone()
+    };
+    let (letter, mailbox) = (Arc::new(letter), Mailbox::of(AgentId::stored("coder")));
+    let delivery = Delivery {
+        message: letter.id.clone(),
+        mailbox: mailbox.clone(),
+        state: DeliveryState::Pending,
+        attempts: 0,
+        handled_by: Vec::new(),
+    };
+    let mut changes = MAIL_AGENT(who);
+    changes.extend([
+        Change::Message(MessageChange::PutMessage(letter.clone())),
+        Change::Mail(MailChange::PutDelivery { delivery, seq: letter.seq }),
+        Change::Mail(MailChange::DeadLetterDelivery {
+            mailbox,
+            message: letter.clone(),
+            reason: "not_acknowledged".into(),
+        }),
+        Change::Mail(MailChange::DeadLetter { message: letter, reason: "no_subscribers" }),
+    ]);
+    changes
+};
 /// The keys are unchanged, but their owner is no longer an admin.
 pub const MAIL_KEY_OF_FORMER_ADMIN: Stored = |who| match (who, who.user()) {
     (CallerKind::KeyWithout | CallerKind::KeyWith, Some(owner)) => {

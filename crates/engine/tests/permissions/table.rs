@@ -104,6 +104,7 @@ fn meaning(verdict: &str) -> Result<(), Refusal> {
         "?goal" => not_found(EntityKind::Mission),
         "?plan" => not_found(EntityKind::Plan),
         "?dir" => not_found(EntityKind::ProjectRoot),
+        "?let" => not_found(EntityKind::DeadLetter),
         "?serv" => not_found(EntityKind::Service),
         other => panic!("no such verdict: {other}"),
     }

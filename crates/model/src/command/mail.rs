@@ -101,6 +101,16 @@ pub struct AcknowledgeMail {
     pub messages: Vec<MessageId>,
 }
 
+/// Delivers a dead letter again and removes it. A message that reached no mailbox is routed to today's subscribers of
+/// its path. A message that a mailbox did not acknowledge becomes pending there, without earlier attempts. Returns the
+/// copies that are pending now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResendDeadLetter {
+    pub message: MessageId,
+    /// Mailbox of the dead letter; `None` if the message reached no mailbox.
+    pub mailbox: Option<Mailbox>,
+}
+
 /// Removes all dead letters of the hub.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClearDeadLetters;

@@ -13,3 +13,4 @@ pub mod first_admin;
 pub mod operating;
 mod secrets;
 mod slow_reader;
+mod turn_crash;

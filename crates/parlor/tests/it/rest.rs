@@ -4,6 +4,7 @@
 mod agents;
 mod arrangement;
 mod history;
+mod mail;
 mod marks;
 mod messages;
 mod rooms;

@@ -28,6 +28,7 @@ pub async fn submit(hub: &Hub, caller: &Caller, command: BrokerCommand, echo: Ec
         BrokerCommand::AcknowledgeMail(command) => {
             echo.reply(hub.submit(caller, command).await, Receipt::Acknowledged)
         }
+        BrokerCommand::TriggerTurn(command) => echo.reply(hub.submit(caller, command).await, Receipt::Turn),
         BrokerCommand::Subscribe(command) => {
             echo.reply(hub.submit(caller, command).await, Receipt::Subscriptions)
         }

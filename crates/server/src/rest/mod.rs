@@ -14,6 +14,7 @@ mod health;
 mod invitations;
 mod jaibber;
 mod keys;
+mod mail;
 mod messages;
 mod missions;
 mod model_access;
@@ -29,6 +30,7 @@ mod second_factor;
 mod services;
 mod settings;
 mod tasks;
+mod turns;
 mod uploads;
 mod users;
 mod workspace;
@@ -156,6 +158,8 @@ pub fn router() -> Router<Arc<App>> {
         .put("/service-agents/{id}", "Change a service agent, effective with its next run", &[], services::change)
         .delete("/service-agents/{id}", "Delete a service agent and remove it from its rooms", &[], services::remove)
         .post("/service-agents/{id}/validate", "Test a service agent's model with a short request", &[], services::validate)
+        .get("/turns", "List decisions about automatic turns, newest first, with statistics", &[NOT_FOUND], turns::list)
+        .post("/turns", "Start a turn of an agent in a session, without triage", &[NOT_FOUND], turns::start)
         .get("/tasks", "List the caller's tasks", &[], tasks::own)
         .get("/tasks/rooms/{id}", "List the tasks of a room", &[], tasks::list)
         .post("/tasks/rooms/{id}", "Create a task in a room", &[], tasks::create)
@@ -211,6 +215,12 @@ pub fn router() -> Router<Arc<App>> {
         .delete("/agents/{id}", "Delete an agent", &[], agents::remove)
         .get("/agents/{id}/rooms", "List the caller's rooms that an agent is in", &[], agents::rooms)
         .get("/agents/{id}/runs", "List the newest runs of an agent in the caller's rooms", &[], runs::of_agent)
+        .get("/agents/{id}/sessions", "List the mailboxes of an agent and its sessions", &[], mail::sessions)
+        .put("/agents/{id}/sessions/{session}", "Create or change a session of an agent", &[], mail::change_session)
+        .get("/agents/{id}/mail", "List the messages in a mailbox of an agent", &[], mail::list)
+        .get("/dead-letters", "List messages that could not be delivered", &[], mail::dead_letters)
+        .post("/dead-letters/{id}/resend", "Deliver a dead letter again", &[CONFLICT], mail::resend)
+        .delete("/dead-letters", "Remove all dead letters", &[], mail::clear)
         .get("/agents/shared", "List agents that other users share with the caller", &[], agents::shared)
         .finish()
         .fallback(not_found)

@@ -85,6 +85,7 @@ pub fn error(refusal: &Refusal) -> ErrorInfo {
         Refusal::Conflict { .. } => (CONFLICT, "The id was used for another message".into()),
         Refusal::HasEnded(_) => (BAD_REQUEST, "It has ended".into()),
         Refusal::LastOneRequired(_) => (BAD_REQUEST, "It cannot be removed".into()),
+        Refusal::NoSubscribers => (BAD_REQUEST, "No mailbox subscribes to the path".into()),
         Refusal::GatewayOffline => (UNAVAILABLE, "Gateway is offline".into()),
         Refusal::TooManyUploads { .. } => (BAD_REQUEST, "Too many uploads".into()),
         Refusal::RateLimited { .. } => (RATE_LIMITED, "Rate limit exceeded".into()),

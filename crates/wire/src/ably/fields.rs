@@ -35,6 +35,7 @@ pub fn name(field: Field) -> &'static str {
         | Field::Fallback
         | Field::File
         | Field::Hears
+        | Field::Heartbeat
         | Field::HubName
         | Field::Id
         | Field::IdleInterval

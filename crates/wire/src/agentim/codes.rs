@@ -28,6 +28,7 @@ pub fn frame(refusal: &Refusal) -> (&'static str, String) {
         }
         Refusal::HasEnded(thing) => return ("INVALID_REQUEST", ended(*thing)),
         Refusal::LastOneRequired(thing) => return ("INVALID_REQUEST", last_one_required(*thing).into()),
+        Refusal::NoSubscribers => ("INVALID_REQUEST", NO_SUBSCRIBERS),
         Refusal::GatewayOffline => ("GATEWAY_OFFLINE", "Gateway is offline"),
         Refusal::WrongCredentials | Refusal::TokenRevoked => ("INVALID_TOKEN", "Invalid token"),
         Refusal::TooManyUploads { limit } => return ("RATE_LIMITED", too_many_uploads(*limit)),
@@ -71,6 +72,7 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         Refusal::RateLimited { .. } | Refusal::TooManyConnections | Refusal::AtCapacity => {
             (429, "Too many requests".into(), Some("RATE_LIMITED"))
         }
+        Refusal::NoSubscribers => (409, NO_SUBSCRIBERS.into(), Some("NO_SUBSCRIBERS")),
         Refusal::GatewayOffline => (503, "Gateway is offline".into(), Some("GATEWAY_OFFLINE")),
         Refusal::Resync { .. } => (410, "The position is no longer known; start over".into(), Some("RESYNC")),
         Refusal::Unavailable => {
@@ -78,6 +80,8 @@ pub fn status(refusal: &Refusal) -> (u16, String, Option<&'static str>) {
         }
     }
 }
+
+const NO_SUBSCRIBERS: &str = "No mailbox subscribes to the path of this message; the dead letter stays";
 
 fn ended(thing: EntityKind) -> String {
     format!("{} has ended and cannot be continued", name(thing))
@@ -112,6 +116,7 @@ fn name(thing: EntityKind) -> &'static str {
         EntityKind::ProjectRoot => "Folder",
         EntityKind::Mission => "Active mission",
         EntityKind::Override => "Override",
+        EntityKind::DeadLetter => "Dead letter",
     }
 }
 

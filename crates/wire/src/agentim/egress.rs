@@ -128,6 +128,7 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch) -> Option<String> {
             });
         }
         Event::MessagePosted { .. }
+        | Event::MailResent { .. }
         | Event::UserChanged { .. }
         | Event::UserRemoved(_)
         | Event::SignInsEnded(_)

@@ -63,6 +63,7 @@ fn name(field: Field) -> &'static str {
         | Field::Emoji
         | Field::File
         | Field::Hears
+        | Field::Heartbeat
         | Field::Id
         | Field::Mentions
         | Field::Model

@@ -29,6 +29,7 @@ pub fn sentence(refusal: &Refusal, agent: Option<&str>) -> String {
             "Cannot unsubscribe from auto-subscription".into()
         }
         Refusal::LastOneRequired(_) => "It cannot be removed".into(),
+        Refusal::NoSubscribers => "No mailbox subscribes to the path of this message".into(),
         Refusal::GatewayOffline => "Gateway is offline".into(),
         Refusal::WrongCredentials | Refusal::TokenRevoked => "Invalid token".into(),
         Refusal::TooManyUploads { .. } => "Too many uploads".into(),

@@ -27,6 +27,7 @@ pub enum BrokerReceipt {
     Received(ReceivedMail),
     /// Number of acknowledged messages.
     Acknowledged(usize),
+    Turn(command::BatchReceipt),
     Subscriptions(Vec<Subscription>),
     DeadLettersCleared,
     Agent(AgentWithSubscriptions),
@@ -115,6 +116,11 @@ pub fn receipt(
             let (agent_id, session_id, pattern) = echoed(about);
             let acknowledged = *acknowledged;
             Answer::Ack(Acknowledged { agent_id, session_id, pattern, acknowledged, req_id })
+        }
+        BrokerReceipt::Turn(turn) => {
+            let (agent_id, session_id, _) = echoed(about);
+            let (run_id, messages) = (turn.run.as_ref().map(|run| run.as_str().into()), turn.messages);
+            Answer::TurnTrigger(TriggeredTurn { agent_id, session_id, run_id, messages, req_id })
         }
         BrokerReceipt::Subscriptions(subscribed) => subscriptions(request, req_id, about, subscribed),
         BrokerReceipt::DeadLettersCleared => Answer::UnmatchedClear(Cleared { cleared: true, req_id }),

@@ -19,6 +19,7 @@ fn name(field: Field) -> &'static str {
         Field::Position => "after",
         Field::RoutedText => "payload",
         Field::AutoRun => "autoRun",
+        Field::Heartbeat => "heartbeat",
         Field::Session => "sessionId",
         Field::Settings => "config",
         Field::Visibility => "visibilityList",

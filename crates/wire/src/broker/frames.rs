@@ -95,6 +95,7 @@ requests! { 'a {
     Unmatched(Page<'a>) = "msg.unmatched" => DeadLetters<'a> = "msg.unmatched.ok", "msg.unmatched.error";
     UnmatchedClear(Plain<'a>) = "msg.unmatched.clear" => Cleared<'a> = "msg.unmatched.clear.ok", "msg.unmatched.clear.error";
     Ack(Acknowledge<'a>) = "msg.ack" => Acknowledged<'a> = "msg.ack.ok", "msg.ack.error";
+    TurnTrigger(TurnTrigger<'a>) = "turn.trigger" => TriggeredTurn<'a> = "turn.trigger.ok", "turn.trigger.error";
     Listen(OfMailbox<'a>) = "msg.listen" => Listening<'a> = "msg.listen.ok", "msg.listen.error";
     Receive(Receive<'a>) = "msg.receive" => Mail<'a> = "msg.receive.ok", "msg.receive.error";
     History(MailboxPage<'a>) = "msg.history" => Mail<'a> = "msg.history.ok", "msg.history.error";

@@ -7,10 +7,11 @@ use super::frames::program::{
 use super::frames::{Plain, ProgramFrame, RequestType};
 use crate::frames::peek_type;
 use crate::json::{self, JsonLimits};
+use crate::turn_input;
 use crate::words;
 use parlor_model::command::{
     AcknowledgeMail, AgentProfile, ChangeAgent, ClearDeadLetters, CreateAgent, ReceiveMail, Relay,
-    RemoveAgent, Route, Subscribe, Unsubscribe,
+    RemoveAgent, Route, Subscribe, TriggerTurn, Unsubscribe,
 };
 use parlor_model::query::{GetAgent, ListAgents, ListDeadLetters, ListMail, ListSubscriptions, MailPage};
 use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, RoomId, SessionId, Time};
@@ -65,6 +66,7 @@ pub enum BrokerCommand {
     Relay(Relay),
     ReceiveMail(ReceiveMail),
     AcknowledgeMail(AcknowledgeMail),
+    TriggerTurn(TriggerTurn),
     Subscribe(Subscribe),
     Unsubscribe(Unsubscribe),
     ClearDeadLetters(ClearDeadLetters),
@@ -189,6 +191,12 @@ fn decode(frame: ProgramFrame<'_>, about: &mut EchoedFields) -> Result<BrokerReq
             let acknowledge = AcknowledgeMail { mailbox, messages };
             BrokerRequest::Command(BrokerCommand::AcknowledgeMail(acknowledge))
         }
+        ProgramFrame::TurnTrigger(form::TurnTrigger { agent_id, session_id, messages, .. }) => {
+            let Mailbox { agent, session } = mailbox(agent_id, Some(session_id), Session, about)?;
+            let session = session.unwrap_or_else(SessionId::main);
+            let input = turn_input::decode(&messages.unwrap_or_default()).map_err(Box::<str>::from)?;
+            BrokerRequest::Command(BrokerCommand::TriggerTurn(TriggerTurn { agent, session, input }))
+        }
         ProgramFrame::Listen(form) => listen(form, Agent, about)?,
         ProgramFrame::SessionListen(form) => listen(form, Session, about)?,
         ProgramFrame::Receive(form) => receive(form, Agent, about)?,
@@ -301,6 +309,7 @@ fn page(options: Option<PageOptions>) -> MailPage {
     let options = options.unwrap_or_default();
     let time = |millis: i64| Time(millis.saturating_mul(1000));
     MailPage {
+        offset: 0,
         limit: options.limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MAX_HISTORY),
         from: options.from_time.map(time),
         // Includes the whole last millisecond.

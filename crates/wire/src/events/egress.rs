@@ -210,7 +210,8 @@ fn parts(logged_event: &LoggedEvent) -> Vec<UiMessage<'_>> {
         Event::PlanChanged(plan) => vec![planned(plan)],
         Event::ApprovalAsked(approval) => asked(approval).into_iter().collect(),
         Event::ApprovalDecided(approval) => vec![decided(approval)],
-        Event::UserRemoved(_)
+        Event::MailResent { .. }
+        | Event::UserRemoved(_)
         | Event::SignInsEnded(_)
         | Event::SignInEnded { .. }
         | Event::KeyRevoked { .. }

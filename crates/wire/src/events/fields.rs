@@ -45,6 +45,7 @@ fn name(field: Field) -> &'static str {
         | Field::FileName
         | Field::From
         | Field::Hears
+        | Field::Heartbeat
         | Field::HubName
         | Field::Id
         | Field::Instructions

@@ -20,6 +20,7 @@ macro_rules! names {
 // A new event does not compile until it is here, and fails the test until it is among the samples.
 names!(
     MessagePosted,
+    MailResent,
     MessageEdited,
     MessageDeleted,
     ReactionsChanged,

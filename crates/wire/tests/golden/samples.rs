@@ -452,6 +452,7 @@ pub fn events() -> Vec<Event> {
         Event::TokensRevoked { user: user_id.clone(), key: KeyId::stored("k") },
         Event::UserRemoved(user_id),
         Event::SettingsChanged,
+        Event::MailResent { message: Arc::new(routed()), mailbox: None, deliveries: Arc::new([]) },
         Event::RunChanged(Arc::new(run(RunState::Running))),
         ended(RunOutcome::Complete),
         ended(RunOutcome::Failed("broken".into())),

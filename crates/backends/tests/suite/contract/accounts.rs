@@ -283,7 +283,7 @@ fn removing_a_user_deletes_everything_that_could_act_for_them() {
             Change::Mail(MailChange::DeadLetterDelivery {
                 mailbox,
                 message: hello.clone(),
-                reason: "not_acknowledged",
+                reason: "not_acknowledged".into(),
             })
         };
         ports.change(vec![dead_letter("coder"), dead_letter("writer")]);

@@ -145,7 +145,7 @@ fn removing_an_agent_deletes_everything_it_owned() {
                 Change::Mail(MailChange::DeadLetterDelivery {
                     mailbox: main,
                     message: posted.clone(),
-                    reason: "not_acknowledged",
+                    reason: "not_acknowledged".into(),
                 }),
             ]);
         }

@@ -4,6 +4,7 @@
 //! commands alone do not reach every case.
 
 use super::approvals::{approval, rule};
+use super::automatic::decision;
 use super::conversations::entry;
 use super::routers::router;
 use super::second_factor::factor;
@@ -17,17 +18,18 @@ use parlor_engine::cache::Cache;
 use parlor_engine::changes::{
     AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, ConversationChange,
     CredentialChange, MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange,
-    SettingsChange, TaskChange, UploadChange,
+    SettingsChange, Settlement, TaskChange, TurnChange, UploadChange,
 };
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
 use parlor_engine::read_view::ReadView;
+use parlor_model::TurnDecisionKind::Held;
 use parlor_model::audit::{Action, Actor, NewAuditEntry};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
     BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mission, MissionId,
     MissionScope, Pairing, Pattern, Position, Revision, Revocation, RouterId, RunId, RunOutcome, SealedKey,
-    SecretHash, Seq, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
+    SecretHash, Seq, SessionId, SessionRef, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -181,6 +183,7 @@ fn changes() -> Vec<Change> {
         Change::Agent(AgentChange::RemoveGateway(GatewayId::stored("laptop"))),
         Change::Task(TaskChange::PutTask(Arc::new(task("t", "lobby", person("ann"), 1)))),
         Change::Task(TaskChange::RemoveTask(TaskId::stored("t"))),
+        Change::Turn(TurnChange::AppendDecision(Arc::new(decision("coder", "main", Held, Time(1))))),
         Change::Mail(MailChange::PutSession(session("coder", "main", 1))),
         Change::Mail(MailChange::PutSubscription(subscription(coder(), "slack/**", 1))),
         Change::Mail(MailChange::RemoveSubscription(coder(), Pattern::parse("slack/**").unwrap())),
@@ -191,10 +194,15 @@ fn changes() -> Vec<Change> {
             messages: vec![message_id("m")],
             until: Time(99),
         }),
+        Change::Mail(MailChange::SettleHeld {
+            session: SessionRef { agent: agent_id("coder"), session: SessionId::main() },
+            messages: vec![message_id("m")],
+            settlement: Settlement::Delivered,
+        }),
         Change::Mail(MailChange::DeadLetterDelivery {
             mailbox: coder(),
             message: Arc::new(message("m", "lobby", "ann", 1)),
-            reason: "too_many_attempts",
+            reason: "too_many_attempts".into(),
         }),
         Change::Run(RunChange::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete)))),
         Change::Approval(ApprovalChange::PutApproval(Arc::new(approval("a", "lobby", "coder")))),
@@ -227,6 +235,14 @@ fn changes() -> Vec<Change> {
         }),
         Change::Approval(ApprovalChange::RemoveApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
         Change::Mail(MailChange::ClearDeadLetters),
+        Change::Mail(MailChange::ReviveDelivery {
+            mailbox: mailbox("coder", None),
+            message: message_id("m"),
+        }),
+        Change::Mail(MailChange::RemoveDeadLetter {
+            message: Arc::new(message("m", "lobby", "ann", 1)),
+            mailbox: None,
+        }),
         Change::Mail(MailChange::DeadLetter {
             message: Arc::new(message("m", "lobby", "ann", 1)),
             reason: "no_subscribers",
@@ -321,7 +337,7 @@ fn a_cached_sign_in_expires() {
 }
 
 /// Number of kinds of change: the arms of `kind`.
-const KINDS: usize = 66;
+const KINDS: usize = 68;
 
 /// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
 fn kind(change: &Change) -> &'static str {
@@ -375,12 +391,14 @@ fn kind(change: &Change) -> &'static str {
         Change::Agent(AgentChange::RemoveGateway(..)) => "RemoveGateway",
         Change::Task(TaskChange::PutTask(..)) => "PutTask",
         Change::Task(TaskChange::RemoveTask(..)) => "RemoveTask",
+        Change::Turn(TurnChange::AppendDecision(..)) => "AppendDecision",
         Change::Mail(MailChange::PutSession(..)) => "PutSession",
         Change::Mail(MailChange::PutSubscription(..)) => "PutSubscription",
         Change::Mail(MailChange::RemoveSubscription(..)) => "RemoveSubscription",
         Change::Mail(MailChange::PutDelivery { .. }) => "PutDelivery",
         Change::Mail(MailChange::MarkDelivered { .. }) => "MarkDelivered",
         Change::Mail(MailChange::Lease { .. }) => "Lease",
+        Change::Mail(MailChange::SettleHeld { .. }) => "SettleHeld",
         Change::Mail(MailChange::DeadLetterDelivery { .. }) => "DeadLetterDelivery",
         Change::Run(RunChange::PutRun(..)) => "PutRun",
         Change::Approval(ApprovalChange::PutApproval(..)) => "PutApproval",
@@ -389,6 +407,8 @@ fn kind(change: &Change) -> &'static str {
         Change::Mission(MissionChange::PutMission(..)) => "PutMission",
         Change::Mission(MissionChange::PutIdlePrompt { .. }) => "PutIdlePrompt",
         Change::Approval(ApprovalChange::RemoveApprovalRule(..)) => "RemoveApprovalRule",
+        Change::Mail(MailChange::ReviveDelivery { .. }) => "ReviveDelivery",
+        Change::Mail(MailChange::RemoveDeadLetter { .. }) => "RemoveDeadLetter",
         Change::Mail(MailChange::ClearDeadLetters) => "ClearDeadLetters",
         Change::Mail(MailChange::DeadLetter { .. }) => "DeadLetter",
         Change::Message(MessageChange::RememberIdempotencyKey { .. }) => "RememberIdempotencyKey",

@@ -3,7 +3,7 @@
 use super::{Ports, each};
 use crate::fixtures::*;
 use parlor_engine::changes::{Change, MailChange, MessageChange};
-use parlor_model::query::MailPage;
+use parlor_model::query::{MailCounts, MailPage};
 use parlor_model::{DeadLetter, DeliveryState, Mailbox, Message, Revision, Seq, Time};
 use std::sync::Arc;
 
@@ -26,7 +26,7 @@ fn undelivered(message: &Arc<Message>) -> Change {
 
 fn unacknowledged(message: &Arc<Message>, mailbox: &Mailbox) -> Change {
     let (message, mailbox) = (message.clone(), mailbox.clone());
-    Change::Mail(MailChange::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged" })
+    Change::Mail(MailChange::DeadLetterDelivery { mailbox, message, reason: "not_acknowledged".into() })
 }
 
 fn letters(ports: &Ports) -> Vec<DeadLetter> {
@@ -53,7 +53,7 @@ fn dead_letters_are_listed_newest_first_per_mailbox() {
         assert_eq!(letters(ports), expected, "one dead letter per mailbox");
 
         let page = |limit, from: Option<i64>, to: Option<i64>| {
-            let page = MailPage { limit, from: from.map(Time), to: to.map(Time) };
+            let page = MailPage { limit, offset: 0, from: from.map(Time), to: to.map(Time) };
             ports.read(|s| s.dead_letters(page))
         };
         assert_eq!(page(2, None, None), expected[..2]);
@@ -116,5 +116,66 @@ fn a_dead_letter_contains_the_current_message() {
         assert_eq!(letters(ports)[0].message, new);
         ports.change(vec![Change::Message(MessageChange::DeleteMessage(message_id("m")))]);
         assert_eq!(letters(ports), [], "a deleted message is not a dead letter");
+    });
+}
+
+#[test]
+fn a_dead_letter_is_found_by_message_and_mailbox_and_removed_alone() {
+    each(|ports| {
+        let (coder, main) = (mailbox("coder", None), mailbox("coder", Some("main")));
+        let message = posted(ports, "m", &[coder.clone(), main.clone()]);
+        ports.change(vec![
+            unacknowledged(&message, &coder),
+            unacknowledged(&message, &main),
+            undelivered(&message),
+        ]);
+        let find = |ports: &Ports, mailbox: Option<&Mailbox>| {
+            ports.read(|s| Ok(s.dead_letter(&message_id("m"), mailbox)?.map(|letter| letter.reason)))
+        };
+        assert_eq!(find(ports, None).as_deref(), Some("no_subscribers"));
+        assert_eq!(find(ports, Some(&main)).as_deref(), Some("not_acknowledged"));
+        assert_eq!(find(ports, Some(&mailbox("writer", None))), None);
+        let remove = |mailbox: Option<Mailbox>| {
+            Change::Mail(MailChange::RemoveDeadLetter { message: message.clone(), mailbox })
+        };
+        ports.change(vec![remove(Some(main.clone()))]);
+        assert_eq!(find(ports, Some(&main)), None);
+        assert_eq!(letters(ports).len(), 2);
+        ports.change(vec![remove(None)]);
+        assert_eq!(find(ports, None), None);
+        assert_eq!(letters(ports)[0].mailbox, Some(coder.clone()));
+        let page = |offset| ports.read(|s| s.dead_letters(MailPage { offset, ..ALL_MAIL })).len();
+        assert_eq!([page(0), page(1), page(9)], [1, 0, 0]);
+    });
+}
+
+#[test]
+fn a_revived_delivery_is_pending_at_its_original_place() {
+    each(|ports| {
+        let coder = mailbox("coder", None);
+        let first = posted(ports, "first", std::slice::from_ref(&coder));
+        posted(ports, "second", std::slice::from_ref(&coder));
+        let lease = |id: &str, until| {
+            let (mailbox, messages) = (coder.clone(), vec![message_id(id)]);
+            Change::Mail(MailChange::Lease { mailbox, messages, until: Time(until) })
+        };
+        ports.change(vec![lease("first", 5)]);
+        ports.change(vec![unacknowledged(&first, &coder)]);
+        ports.change(vec![lease("second", 9)]);
+        let counts = |ports: &Ports, now| ports.read(|s| s.mail_counts(&coder, Time(now)));
+        assert_eq!(counts(ports, 8), MailCounts { pending: 0, leased: 1 }, "a dead copy is not open");
+        assert_eq!(counts(ports, 9), MailCounts { pending: 1, leased: 0 }, "the lease has expired");
+        let revive = |id: &str| {
+            let (mailbox, message) = (coder.clone(), message_id(id));
+            Change::Mail(MailChange::ReviveDelivery { mailbox, message })
+        };
+        ports.change(vec![revive("first"), revive("second")]);
+        assert_eq!(counts(ports, 8), MailCounts { pending: 1, leased: 1 }, "only dead copies are revived");
+        let pending = ports.read(|s| s.pending(&coder, Time(9), 9));
+        let found: Vec<_> =
+            pending.iter().map(|(message, copy)| (message.id.as_str(), copy.attempts)).collect();
+        assert_eq!(found, [("first", 0), ("second", 1)]);
+        let mail = ports.read(|s| s.mail(&coder, MailPage { offset: 1, ..ALL_MAIL }));
+        assert_eq!(mail.iter().map(|(message, _)| message.id.as_str()).collect::<Vec<_>>(), ["first"]);
     });
 }

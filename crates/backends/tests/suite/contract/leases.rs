@@ -52,7 +52,8 @@ fn unacknowledged_mail_is_delivered_again_and_dead_after_five_attempts() {
         }
         at_second(test_hub, 20);
         assert_eq!(receive(test_hub, &ann, 9).await, []);
-        let query = ListMail { mailbox: coder(), page: MailPage { limit: 9, from: None, to: None } };
+        let query =
+            ListMail { mailbox: coder(), page: MailPage { limit: 9, offset: 0, from: None, to: None } };
         let mail = test_hub.hub().read(&ann, query).await.unwrap();
         assert!(mail.len() == 2 && mail.iter().all(|(_, copy)| copy.state.as_str() == "dead"));
     });

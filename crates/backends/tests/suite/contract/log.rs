@@ -94,6 +94,16 @@ fn without_later_changes_the_log_returns_the_published_events() {
             bookmark_changed("ann", true),
             bookmark_changed("bob", false),
             Event::SettingsChanged,
+            Event::MailResent {
+                message: routed.clone(),
+                mailbox: None,
+                deliveries: Arc::new([copy.clone()]),
+            },
+            Event::MailResent {
+                message: routed.clone(),
+                mailbox: Some(copy.mailbox.clone()),
+                deliveries: Arc::new([copy.clone()]),
+            },
             Event::TokensRevoked { user: user_id("ann"), key: KeyId::stored("key") },
             Event::Tombstone,
         ];

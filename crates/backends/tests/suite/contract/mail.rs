@@ -154,7 +154,7 @@ fn all_mail_is_read_newest_first_and_filtered_by_time() {
         })]);
         lease(ports, &coder, &["z"], 900);
         let mail = |ports: &Ports, limit, from: Option<i64>, to: Option<i64>| {
-            let page = MailPage { limit, from: from.map(Time), to: to.map(Time) };
+            let page = MailPage { limit, offset: 0, from: from.map(Time), to: to.map(Time) };
             ids(ports.read(|s| s.mail(&coder, page)), &coder)
         };
         assert_eq!(mail(ports, 9, None, None), ["k", "a", "m", "z"], "in every delivery state");

@@ -4,6 +4,7 @@ mod accounts;
 mod agents;
 mod approvals;
 mod audit;
+mod automatic;
 mod blobs;
 mod cache;
 mod callers;

@@ -90,7 +90,7 @@ fn expired_messages_are_deleted_with_their_dependent_rows() {
                 let history = s.history(&room_id("lobby"), Seq(0), Page::After(Seq(0)), 9)?;
                 let dependents = s.revisions(&message_id("m1"), 9)?.len()
                     + s.deliveries(&message_id("m1"))?.len()
-                    + s.dead_letters(MailPage { limit: 9, from: None, to: None })?.len();
+                    + s.dead_letters(MailPage { limit: 9, offset: 0, from: None, to: None })?.len();
                 Ok((history.iter().map(|message| message.seq.0).collect::<Vec<_>>(), dependents))
             })
         };

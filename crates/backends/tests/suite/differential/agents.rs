@@ -6,7 +6,7 @@ use super::world::World;
 use parlor_model::command::{
     AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, ConnectGateway,
     CreateAgent, DisconnectGateway, HostAgent, PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent,
-    RemoveGateway, SessionChanges, Subscribe, Unsubscribe,
+    RemoveGateway, ResendDeadLetter, SessionChanges, Subscribe, Unsubscribe,
 };
 use parlor_model::{
     AgentId, AutoRun, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
@@ -18,6 +18,8 @@ const AGENTS: [&str; 5] = ["coder", "coder/sub", "writer", "reader", "slack-brid
 pub const SESSIONS: [Option<&str>; 3] = [None, Some("main"), Some("side")];
 const PATTERNS: [&str; 8] =
     ["slack/**", "slack/*", "room/**", "agent/**", "**", "slack/team", "agent/coder", "*/team"];
+/// JSON of the cron expression of each heartbeat.
+pub const HEARTBEAT: &str = "\"* * * * *\"";
 pub const PATHS: [&str; 4] = ["slack/team", "slack/team/x", "slack/**", "email/a"];
 /// Paths with wildcards. From an agent, the last two are rejected, because they are not below `agent/`.
 const BROADCASTS: [&str; 6] = ["agent/**", "agent/*", "agent/coder/**", "agent/**/sub", "**", "slack/*"];
@@ -46,8 +48,15 @@ fn pattern(dice: &mut Dice, world: &World) -> Pattern {
 
 fn profile(dice: &mut Dice, world: &World) -> AgentProfile {
     let setting = |dice: &mut Dice| {
-        let value = Payload(dice.one_of(&["\"best\"", "{\"a\":[1]}", "null"]).into());
-        (dice.one_of(&["model", "heartbeat"]).into(), value)
+        let (name, value) = dice.one_of(&[
+            ("model", "\"best\""),
+            ("model", "{\"a\":[1]}"),
+            ("heartbeat", HEARTBEAT),
+            ("heartbeat", "null"),
+            ("heartbeat", "\"never\""),
+            ("autoRun", "true"),
+        ]);
+        (name.into(), Payload(value.into()))
     };
     AgentProfile {
         name: dice.maybe(|dice| dice.one_of(&NAMES).into()),
@@ -176,6 +185,21 @@ pub fn acknowledge(dice: &mut Dice, world: &mut World) -> AcknowledgeMail {
         messages.push(dice.known(&world.messages, MessageId::stored("never")));
     }
     AcknowledgeMail { mailbox, messages }
+}
+
+/// Resends a message that was handed out before, or any message without a mailbox.
+pub fn resend(dice: &mut Dice, world: &mut World) -> ResendDeadLetter {
+    let any = (mailbox(dice, world), MessageId::stored("never"));
+    match dice.once_in(2) {
+        true => {
+            let (mailbox, message) = dice.known(&world.handed_out, any);
+            ResendDeadLetter { message, mailbox: Some(mailbox) }
+        }
+        false => {
+            let message = dice.known(&world.messages, MessageId::stored("never"));
+            ResendDeadLetter { message, mailbox: None }
+        }
+    }
 }
 
 pub fn relay(dice: &mut Dice, world: &mut World) -> Relay {

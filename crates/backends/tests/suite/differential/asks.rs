@@ -172,6 +172,7 @@ const KINDS: &[(u32, Build)] = &[
     (10, |dice, world| agents::subscribe(dice, world).into()),
     (6, |dice, world| agents::unsubscribe(dice, world).into()),
     (2, |_, _| ClearDeadLetters.into()),
+    (12, |dice, world| agents::resend(dice, world).into()),
     (4, |dice, _| RecordBackup { through: parlor_model::Seq(dice.one_of(&[0, 7])) }.into()),
     (4, |_, _| AppendNoop.into()),
     (4, |dice, world| prompt(dice, world).into()),

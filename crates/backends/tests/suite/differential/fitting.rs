@@ -12,7 +12,7 @@ use parlor_model::command::{
     EndSignIn, ForwardMessage, FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent,
     RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask,
     RewindRoom, SetIdlePrompt, SetMission, StartTurn, StopRuns, StopSession, Subscribe, ThawRoom,
-    ToggleReaction, TurnCause, UnpinMessage, Unsubscribe, WithdrawRuns,
+    ToggleReaction, TriggerTurn, TurnCause, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, RoomSelection, RunPlace, UploadId,
@@ -191,7 +191,11 @@ pub fn caller(
         | AnyCommand::AcknowledgeMail(AcknowledgeMail { mailbox, .. }) => {
             owner_of_agent(&mailbox.agent, store)?
         }
-        AnyCommand::ClearDeadLetters(_) => world.users.first().cloned(),
+        AnyCommand::DecideBatch(_) | AnyCommand::ReleaseBatch(_) | AnyCommand::SendHeartbeat(_) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::TriggerTurn(TriggerTurn { agent, .. }) => owner_of_agent(agent, store)?,
+        AnyCommand::ClearDeadLetters(_) | AnyCommand::ResendDeadLetter(_) => world.users.first().cloned(),
         AnyCommand::AddUpload(_) => None,
     };
     Ok(user.and_then(|user| latest_sign_in(&user, world)))

@@ -15,12 +15,12 @@ use parlor_model::query::{
     CountReplies, EntryPage, FindUser, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom,
     GetRun, GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents,
     ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters,
-    ListDestinationHistory, ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMembers,
-    ListMissions, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue,
-    ListRecent, ListReplies, ListRevisions, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns,
+    ListDestinationHistory, ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMailboxes,
+    ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots,
+    ListQueue, ListRecent, ListReplies, ListRevisions, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns,
     ListRunsOfAgent, ListRunsOfMessage, ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions,
-    ListTasks, ListUsers, MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup,
-    Page, Recent, SearchMessages, SearchUsers,
+    ListTasks, ListUsers, MailCounts, MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload,
+    NeedsSetup, Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, ConversationEntry,
@@ -145,6 +145,7 @@ pub struct MailboxPicture {
     pub subscriptions: Vec<Subscription>,
     pub pending: Mail,
     pub mail: Mail,
+    counts: MailCounts,
     copies: Vec<Option<Delivery>>,
 }
 
@@ -438,6 +439,7 @@ fn agent_picture(store: &mut dyn Snapshot, id: &AgentId, now: Time) -> Result<Ag
             copies: copies.collect::<Result<_, _>>()?,
             subscriptions: store.subscriptions_of(&mailbox)?,
             pending: store.pending(&mailbox, now, usize::MAX)?,
+            counts: store.mail_counts(&mailbox, now)?,
             mail,
         });
     }
@@ -526,12 +528,13 @@ fn at_root() -> RoomSelection {
 fn mail_queries(world: &World) -> Vec<AnyQuery> {
     let hour_ago = Time(world.now.0 - 60 * 60 * 1_000_000);
     let pages = [
-        MailPage { limit: 3, from: None, to: None },
-        MailPage { limit: 1000, from: Some(hour_ago), to: Some(world.now) },
+        MailPage { limit: 3, offset: 1, from: None, to: None },
+        MailPage { limit: 1000, offset: 0, from: Some(hour_ago), to: Some(world.now) },
     ];
     let mut queries: Vec<AnyQuery> = pages.map(|page| ListDeadLetters { page }.into()).into();
     for id in &world.agents {
         queries.push(MayListenToMailbox { mailbox: parlor_model::Mailbox::of(id.clone()) }.into());
+        queries.push(ListMailboxes { agent: id.clone() }.into());
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
             queries.push(ListSubscriptions { mailbox: mailbox.clone() }.into());

@@ -16,10 +16,10 @@ use parlor_model::command::{
     PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
     RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark,
     RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser,
-    ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom,
-    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartTurn,
-    StartUnpromptedRun, StopRuns, StopSession, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction,
-    TurnCause, UnpinMessage, Unsubscribe, WithdrawRuns,
+    ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens,
+    RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
+    StartTurn, StartUnpromptedRun, StopRuns, StopSession, TakeUnreferencedBlobs, TaskChanges, ThawRoom,
+    ToggleReaction, TurnCause, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
@@ -333,6 +333,12 @@ async fn mail(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
         run.move_clock(1);
     }
     run.compare().await?;
+    let died = run.world.handed_out.iter().find(|(mailbox, _)| *mailbox == neglected);
+    let message = died.map(|(_, message)| message.clone()).expect("the mailbox had mail");
+    let resend = |mailbox| ResendDeadLetter { message: message.clone(), mailbox };
+    run.must(root.clone(), resend(Some(neglected.clone()))).await?;
+    run.refused(root.clone(), resend(Some(neglected))).await?;
+    run.refused(root.clone(), resend(None)).await?;
     run.must(root.clone(), ClearDeadLetters).await?;
 
     let pattern = Pattern::parse("slack/team").unwrap();

@@ -1,5 +1,6 @@
 //! Profile of an agent, as its owner sets it.
 
+use crate::turns::cron::Schedule;
 use crate::validate::FieldErrors;
 use parlor_model::command::AgentProfile;
 use parlor_model::{Agent, AutoRun, Field, InvalidAutoRun, Visibility};
@@ -20,6 +21,16 @@ pub fn check_profile(profile: &AgentProfile, field_errors: &mut FieldErrors) {
         if let Err(InvalidAutoRun(rule)) = AutoRun::parse(&json.0) {
             field_errors.add(Field::AutoRun, rule);
         }
+    }
+    for (_, json) in profile.settings.iter().filter(|(name, _)| &**name == "heartbeat") {
+        let is_valid = match serde_json::from_str::<Option<String>>(&json.0) {
+            // An empty text removes the heartbeat.
+            Ok(cron) => {
+                cron.filter(|cron| !cron.is_empty()).is_none_or(|cron| Schedule::parse(&cron).is_some())
+            }
+            Err(_) => false,
+        };
+        field_errors.unless(is_valid, Field::Heartbeat, "must be a cron expression with five fields, in UTC");
     }
     if let Some(kind) = &profile.kind {
         field_errors.line(Field::Kind, kind, 100);

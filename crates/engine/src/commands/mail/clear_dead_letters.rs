@@ -5,6 +5,7 @@ use crate::commands::Command;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
+use parlor_model::audit::Action;
 use parlor_model::command::ClearDeadLetters;
 use parlor_model::{Refusal, Scope};
 
@@ -20,6 +21,7 @@ impl Command for ClearDeadLetters {
 
     fn decide(self, (): (), effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
         effects.change(MailChange::ClearDeadLetters);
+        effects.audit(Action::DeadLettersCleared, None, None);
         Ok(())
     }
 }

@@ -6,8 +6,11 @@ mod publish;
 pub mod reach;
 mod receive_mail;
 mod relay;
+mod resend_dead_letter;
 mod route;
 pub mod sessions;
 mod subscribe;
 pub mod subscriptions;
 mod unsubscribe;
+
+pub use receive_mail::MAX_DELIVERY_ATTEMPTS;

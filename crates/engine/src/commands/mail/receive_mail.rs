@@ -16,7 +16,7 @@ use parlor_model::{Delivery, DeliveryState, Field, Mailbox, Refusal};
 use std::time::Duration;
 
 /// Maximum number of times mail is leased; after that it becomes a dead letter.
-const MAX_DELIVERY_ATTEMPTS: u32 = 5;
+pub const MAX_DELIVERY_ATTEMPTS: u32 = 5;
 
 impl Command for ReceiveMail {
     /// The pending mail, oldest first. With a lease it may hold more than `limit` entries, so that mail that
@@ -93,7 +93,7 @@ fn lease_mail(
     let mut mail = Vec::new();
     for (message, mut delivery) in pending {
         if delivery.attempts >= MAX_DELIVERY_ATTEMPTS {
-            let (mailbox, reason) = (mailbox.clone(), "not_acknowledged");
+            let (mailbox, reason) = (mailbox.clone(), "not_acknowledged".into());
             effects.change(MailChange::DeadLetterDelivery { mailbox, message, reason });
             continue;
         }
@@ -161,7 +161,7 @@ mod tests {
         else {
             panic!("a dead letter, then a lease: {:?}", effects.changes)
         };
-        assert_eq!((of, message.id.as_str(), *reason), (&mailbox("coder"), "a", "not_acknowledged"));
+        assert_eq!((of, message.id.as_str(), &**reason), (&mailbox("coder"), "a", "not_acknowledged"));
         assert_eq!(*messages, [MessageId::stored("b")]);
     }
 

@@ -18,7 +18,7 @@ use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, AgentId, Destination, EntityKind, Field, Mailbox, Message, MessageKind, Refusal, Room, RoomId,
+    Agent, AgentId, Destination, EntityKind, Field, Mailbox, Message, MessageKind, Path, Refusal, Room, RoomId,
     Route, Scope, Sender, UserId,
 };
 use std::sync::Arc;
@@ -74,7 +74,7 @@ impl Command for Route {
                 Some(room) => target_in_room(self, sender.as_deref(), room, view)?,
                 None => Target::Path(Vec::new()),
             },
-            None => Target::Path(mailboxes(self, sender.as_deref(), &account.user.id, view)?),
+            None => Target::Path(reachable_mailboxes(&self.path, sender.as_deref(), &account.user.id, view)?),
         };
         let (source, id) = (&*self.source, self.external_id.as_deref());
         let idempotency = IdempotencyCheck::of_external_message(
@@ -158,20 +158,20 @@ fn target_in_room(
 
 /// The mailboxes that subscribe to the path and that the sender may reach. `behind` is the account that
 /// sends the message.
-fn mailboxes(
-    route: &Route,
+pub fn reachable_mailboxes(
+    path: &Path,
     sender: Option<&Agent>,
     behind: &UserId,
     view: &mut WriterView<'_>,
 ) -> Result<Vec<Recipient>, Fault> {
-    let broadcast = sender.is_some() && route.path.has_wildcard();
-    let addressed = match route.path.strip_domain("agent").filter(|_| !broadcast) {
+    let broadcast = sender.is_some() && path.has_wildcard();
+    let addressed = match path.strip_domain("agent").filter(|_| !broadcast) {
         Some(id) => Some(addressed_agent(id, sender, view)?),
         None => None,
     };
     let found = match broadcast {
-        true => view.routes.matching_broadcast(&route.path),
-        false => view.routes.matching(&route.path),
+        true => view.routes.matching_broadcast(path),
+        false => view.routes.matching(path),
     };
     let mut reached = Vec::with_capacity(found.len());
     for recipient in found {
@@ -184,7 +184,7 @@ fn mailboxes(
             (None, Some(sender)) => view.may_reach(sender, &agent)?,
             (None, None) => {
                 let owner = view.user(&agent.owner)?;
-                owner.is_some_and(|owner| may_receive_from_source(&owner, behind, &route.path))
+                owner.is_some_and(|owner| may_receive_from_source(&owner, behind, path))
             }
         };
         if is_recipient {
@@ -216,7 +216,7 @@ mod tests {
     use crate::changes::Change;
     use crate::commands::test_fixtures::decide;
     use crate::commands::test_fixtures::{agent, name, recipients, user};
-    use parlor_model::{DeliveryState, MemberId, Mention, Path, Payload, RoomKind, RoomRole, Time};
+    use parlor_model::{DeliveryState, MemberId, Mention, Payload, RoomKind, RoomRole, Time};
 
     fn route(from: &str, path: &str) -> Route {
         Route {

@@ -24,6 +24,7 @@ mod test_fixtures;
 mod withdraw_runs;
 
 use crate::changes::RunChange;
+use crate::commands::turns::settle_batch::settle_batch;
 use crate::effects::EffectsBuilder;
 use crate::ports::BudgetUsage;
 use crate::read_view::WriterView;
@@ -250,9 +251,13 @@ fn put_with_reply(run: Run, reply: Option<&Arc<str>>, effects: &mut EffectsBuild
     run
 }
 
-/// Stores and publishes a run.
+/// Stores and publishes a run. Settles the mail that it holds when it ends.
 pub fn put(run: Run, effects: &mut EffectsBuilder<'_>) -> Arc<Run> {
     let run = Arc::new(run);
+    // An ended run is stored again when its usage is reported. By then another run may hold the same mail.
+    if run.ended_at == Some(effects.now) {
+        settle_batch(&run, effects);
+    }
     effects.change(RunChange::PutRun(run.clone()));
     effects.publish(Event::RunChanged(run.clone()));
     run

@@ -123,6 +123,7 @@ impl Hosting {
         self.publish_agent_status(&agent.id).await;
         self.hub.scheduler().wake_driver.notify_one();
         self.hub.scheduler().idle.notify_one();
+        self.hub.shared_turns().agent_online(&agent.id);
         Ok(())
     }
 

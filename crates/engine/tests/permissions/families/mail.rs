@@ -7,10 +7,12 @@ use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    AcknowledgeMail, ClearDeadLetters, PathMessage, Publish, ReceiveMail, Relay, Route, Subscribe,
-    Unsubscribe,
+    AcknowledgeMail, ClearDeadLetters, PathMessage, Publish, ReceiveMail, Relay, ResendDeadLetter, Route,
+    Subscribe, Unsubscribe,
 };
-use parlor_model::query::{ListDeadLetters, ListMail, ListSubscriptions, MailPage, MayListenToMailbox};
+use parlor_model::query::{
+    ListDeadLetters, ListMail, ListMailboxes, ListSubscriptions, MailPage, MayListenToMailbox,
+};
 use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, SessionId};
 use std::time::Duration;
 
@@ -76,6 +78,13 @@ table! { commands: AnyCommand;
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", LETTERS, ClearDeadLetters, MAIL_KEY_OF_FORMER_ADMIN;
         "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  ClearDeadLetters, MAIL_KEY_TO_READ;
     }
+    AnyCommand::ResendDeadLetter(_) => {
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, resend(None), MAIL_LETTERS;
+        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  resend(Some(mailbox(None))), MAIL_LETTERS;
+        "who   who   no    no    no    no    ?let  no    no    ?let  ?let  who  ", LETTERS, resend(None), READY;
+        "who   who   no    no    no    no    ?let  no    no    ?let  ?let  who  ", LETTERS, resend(Some(mailbox(None))), MAIL_AGENT;
+        "who   who   no    no    no    no    ?let  no    no    no    no    who  ", LETTERS, resend(None), MAIL_KEY_OF_FORMER_ADMIN;
+    }
 }
 
 table! { queries: AnyQuery;
@@ -96,6 +105,11 @@ table! { queries: AnyQuery;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(Some("main")), MAIL_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), MAIL_AGENT_OF_ANOTHER_NAME;
+    }
+    AnyQuery::ListMailboxes(_) => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mailboxes(), MAIL_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mailboxes(), READY;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mailboxes(), MAIL_AGENT_OF_ANOTHER_NAME;
     }
     AnyQuery::ListDeadLetters(_) => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
@@ -174,11 +188,19 @@ fn mail(session: Option<&str>) -> ListMail {
     ListMail { mailbox: mailbox(session), page: MAIL_PAGE }
 }
 
+fn mailboxes() -> ListMailboxes {
+    ListMailboxes { agent: coder() }
+}
+
+fn resend(mailbox: Option<Mailbox>) -> ResendDeadLetter {
+    ResendDeadLetter { message: MessageId::stored("letter"), mailbox }
+}
+
 fn dead_letters() -> ListDeadLetters {
     ListDeadLetters { page: MAIL_PAGE }
 }
 
-const MAIL_PAGE: MailPage = MailPage { limit: 10, from: None, to: None };
+const MAIL_PAGE: MailPage = MailPage { limit: 10, offset: 0, from: None, to: None };
 
 fn mailbox(session: Option<&str>) -> Mailbox {
     Mailbox { agent: coder(), session: session.map(SessionId::stored) }

@@ -26,6 +26,7 @@ mod settings;
 mod sign_ins;
 mod tasks;
 mod tools;
+mod turns;
 mod uploads;
 
 use crate::table::Row;
@@ -80,5 +81,6 @@ families! {
     sign_ins,
     tasks,
     tools,
+    turns,
     uploads,
 }

@@ -238,6 +238,7 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.call(admin, "GET /api/agents", &[], 200).await;
     tour.call(admin, "GET /api/agents/shared?limit=1", &[], 200).await;
     tour.call(admin, "GET /api/agents/shared?limit=some", &[], 400).await;
+    mail(tour, scene).await;
     tour.call(admin, "DELETE /api/agents/{id}", &["planned"], 200).await;
     approvals(tour, scene, &mut gateway).await;
     chats(tour, admin).await;
@@ -247,6 +248,44 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.call_with(admin, "POST /api/agents/spawn", &[], spawn, 404).await;
     tour.call(admin, "GET /api/agents/gateways/list", &[], 200).await;
     tour.call(admin, "DELETE /api/agents/gateways/{id}", &["laptop"], 200).await;
+}
+
+async fn mail(tour: &Tour, scene: &Scene) {
+    let admin = &scene.admin;
+    let session = "PUT /api/agents/{id}/sessions/{session}";
+    let auto_run = json!({ "enabled": true, "triageModel": "small", "debounceMs": 500, "maxBatchSize": 5 });
+    let changes = json!({ "title": "Side", "autoRun": auto_run, "roomId": null });
+    tour.call_with(admin, session, &["planned", "side"], changes, 200).await;
+    tour.call_with(admin, session, &["planned", "side"], json!({ "autoRun": null }), 200).await;
+    let invalid = json!({ "autoRun": { "enabled": true, "debounceMs": 600_001 } });
+    tour.call_with(admin, session, &["planned", "side"], invalid, 400).await;
+    tour.call_with(admin, session, &["planned", "side"], json!({ "roomId": "never" }), 404).await;
+    let mut broker = Broker::connect(scene.url(), admin.token()).await.unwrap();
+    broker.route("slack-bridge", "slack/team", json!({ "text": "hello" })).await.unwrap();
+    broker.route("slack-bridge", "agent/planned", json!({ "text": "hello" })).await.unwrap();
+    tour.call(admin, "GET /api/agents/{id}/sessions", &["planned"], 200).await;
+    let page = tour.call(admin, "GET /api/agents/{id}/mail?limit=1", &["planned"], 200).await;
+    assert_eq!(page["items"][0]["state"], "pending", "{page}");
+    tour.call(admin, "GET /api/agents/{id}/mail?session=side&offset=1", &["planned"], 200).await;
+    tour.call(admin, "GET /api/agents/{id}/mail?session=no%20id", &["planned"], 400).await;
+    let letters = tour.call(admin, "GET /api/dead-letters?limit=1", &[], 200).await;
+    tour.call(admin, "GET /api/dead-letters?limit=some", &[], 400).await;
+    let letter = id(&letters["items"][0]["message"]);
+    tour.call(admin, "POST /api/dead-letters/{id}/resend", &[letter], 409).await;
+    tour.call_with(
+        admin,
+        "POST /api/dead-letters/{id}/resend",
+        &[letter],
+        json!({ "sessionId": "side" }),
+        400,
+    )
+    .await;
+    let subscribe = json!({ "type": "msg.session.sub.add", "agentId": "planned", "sessionId": "side", "pattern": "slack/**" });
+    broker.ok(subscribe).await.unwrap();
+    let resent = tour.call(admin, "POST /api/dead-letters/{id}/resend", &[letter], 200).await;
+    assert_eq!(resent["mailboxes"][0], json!({ "agentId": "planned", "sessionId": "side" }));
+    tour.call(admin, "POST /api/dead-letters/{id}/resend", &[letter], 404).await;
+    tour.call(admin, "DELETE /api/dead-letters", &[], 200).await;
 }
 
 async fn chats(tour: &Tour, admin: &RestClient) {

@@ -92,5 +92,6 @@ impl Tables {
         self.plans.retain(|(_, of), _| of != agent);
         self.missions.values_mut().for_each(|mission| mission.agents.retain(|entry| entry.agent != *agent));
         self.idle.retain(|(_, of), _| of != agent);
+        self.turns.retain(|turn| turn.decision.agent != *agent);
     }
 }

@@ -4,9 +4,9 @@ use super::TablesView;
 use super::table::{Table, sorted};
 use super::tables::Tables;
 use parlor_engine::Fault;
-use parlor_engine::changes::MailChange;
+use parlor_engine::changes::{MailChange, Settlement};
 use parlor_engine::ports::ReadMail;
-use parlor_model::query::MailPage;
+use parlor_model::query::{MailCounts, MailPage};
 use parlor_model::{
     AgentId, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Session, Subscription, Time,
 };
@@ -36,12 +36,21 @@ impl ReadMail for TablesView {
         now: Time,
         limit: usize,
     ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
-        let ready = |delivery: &Delivery| match delivery.state {
-            DeliveryState::Pending => true,
-            DeliveryState::Leased { until } => until <= now,
-            DeliveryState::Delivered | DeliveryState::Dead => false,
-        };
-        Ok(self.tables.mail_of(mailbox).filter(|(_, delivery)| ready(delivery)).take(limit).collect())
+        let mail = self.tables.mail_of(mailbox).filter(|(_, delivery)| delivery.state.is_deliverable(now));
+        Ok(mail.take(limit).collect())
+    }
+
+    fn unhandled(
+        &mut self,
+        mailbox: &Mailbox,
+        now: Time,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let mail = self
+            .tables
+            .mail_of(mailbox)
+            .filter(|(_, delivery)| delivery.handled_by.is_empty() && delivery.state.is_deliverable(now));
+        Ok(mail.take(limit).collect())
     }
 
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault> {
@@ -50,15 +59,50 @@ impl ReadMail for TablesView {
 
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
         let mail = self.tables.mail_of(mailbox).rev().filter(|(message, _)| is_in_page(page, message.at));
-        Ok(mail.take(page.limit).collect())
+        Ok(mail.skip(page.offset).take(page.limit).collect())
+    }
+
+    fn mail_counts(&mut self, mailbox: &Mailbox, now: Time) -> Result<MailCounts, Fault> {
+        let mut counts = MailCounts::default();
+        for (_, delivery) in self.tables.mail_of(mailbox) {
+            match delivery.state {
+                DeliveryState::Leased { until } if until > now => counts.leased += 1,
+                DeliveryState::Pending | DeliveryState::Leased { .. } => counts.pending += 1,
+                DeliveryState::Delivered | DeliveryState::Dead => {}
+            }
+        }
+        Ok(counts)
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
         let letters = self.tables.all_dead_letters().filter(|letter| is_in_page(page, letter.message.at));
         let order = |letter: &DeadLetter| (Reverse(letter.message.seq), letter.mailbox.clone());
         let mut letters = sorted(letters, order);
+        letters.drain(..page.offset.min(letters.len()));
         letters.truncate(page.limit);
         Ok(letters)
+    }
+
+    fn held(&mut self, mailbox: &Mailbox) -> Result<Vec<Delivery>, Fault> {
+        let mail = self.tables.mail_of(mailbox).map(|(_, delivery)| delivery);
+        Ok(mail.filter(|delivery| delivery.state == DeliveryState::HELD).collect())
+    }
+
+    fn next_lease_end(&mut self, mailbox: &Mailbox, now: Time) -> Result<Option<Time>, Fault> {
+        let ends = self.tables.mail_of(mailbox).filter_map(|(_, delivery)| match delivery.state {
+            DeliveryState::Leased { until } if delivery.state != DeliveryState::HELD => Some(until),
+            _ => None,
+        });
+        Ok(ends.filter(|until| *until > now).min())
+    }
+
+    fn dead_letter(
+        &mut self,
+        message: &MessageId,
+        mailbox: Option<&Mailbox>,
+    ) -> Result<Option<DeadLetter>, Fault> {
+        let of = |letter: &DeadLetter| letter.message.id == *message && letter.mailbox.as_ref() == mailbox;
+        Ok(self.tables.all_dead_letters().find(of))
     }
 }
 
@@ -89,13 +133,43 @@ impl Tables {
                     copy.attempts += 1;
                 });
             }
+            MailChange::SettleHeld { session, messages, settlement } => {
+                for mailbox in session.mailboxes() {
+                    self.settle_held(&mailbox, messages, settlement);
+                }
+            }
             MailChange::DeadLetterDelivery { mailbox, message, reason } => {
                 let id = std::slice::from_ref(&message.id);
                 self.each_copy(mailbox, id, |copy| copy.state = DeliveryState::Dead);
                 self.put_dead_letter(&message.id, Some(mailbox.clone()), reason);
             }
             MailChange::DeadLetter { message, reason } => self.put_dead_letter(&message.id, None, reason),
+            MailChange::ReviveDelivery { mailbox, message } => {
+                self.each_copy(mailbox, std::slice::from_ref(message), |copy| {
+                    if copy.state == DeliveryState::Dead {
+                        (copy.state, copy.attempts) = (DeliveryState::Pending, 0);
+                    }
+                });
+            }
+            MailChange::RemoveDeadLetter { message, mailbox } => {
+                self.dead_letters.remove(&(message.id.clone(), mailbox.clone()));
+            }
             MailChange::ClearDeadLetters => self.dead_letters = Table::default(),
+        }
+    }
+
+    fn settle_held(&mut self, mailbox: &Mailbox, messages: &[MessageId], settlement: &Settlement) {
+        for message in messages {
+            let copy = self.deliveries.get_mut(&(message.clone(), mailbox.clone()));
+            let Some(copy) = copy.filter(|copy| copy.state == DeliveryState::HELD) else { continue };
+            match settlement {
+                Settlement::Delivered => copy.state = DeliveryState::Delivered,
+                Settlement::PendingFrom(until) => copy.state = DeliveryState::Leased { until: *until },
+                Settlement::Dead(reason) => {
+                    copy.state = DeliveryState::Dead;
+                    self.put_dead_letter(message, Some(mailbox.clone()), reason);
+                }
+            }
         }
     }
 

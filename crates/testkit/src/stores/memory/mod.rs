@@ -23,6 +23,7 @@ mod settings;
 mod table;
 mod tables;
 mod tasks;
+mod turns;
 mod uploads;
 
 pub use blobs::MemoryBlobs;
@@ -162,6 +163,7 @@ impl Tables {
             Change::Approval(change) => self.apply_approvals(change),
             Change::Mission(change) => self.apply_missions(change),
             Change::Task(change) => self.apply_tasks(change),
+            Change::Turn(change) => self.apply_turns(change),
         }
     }
 }

@@ -27,6 +27,7 @@ impl Tables {
         self.pairings.retain(|_, (pairing, _)| pairing.expires_at > now);
         let old = now.minus(windows.log);
         self.remove_approvals(|approval| approval.decided_at.is_some_and(|at| at < old));
+        self.turns.retain(|turn| turn.decision.at >= old);
         let clock_trusted = self.clock_is_trusted(now);
         if clock_trusted {
             let oldest = now.minus(windows.audit);

@@ -1,7 +1,7 @@
 //! All tables of the in-memory store, and the reads that several ports share.
 
 use super::log::Row;
-use super::table::Table;
+use super::table::{Table, sorted};
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey};
 use parlor_model::audit::AuditRecord;
 use parlor_model::{
@@ -10,7 +10,7 @@ use parlor_model::{
     Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId,
     MissionScope, Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId,
     SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription,
-    Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Task, TaskId, Time, TurnDecision, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -41,6 +41,10 @@ pub struct Tables {
     pub audit: BTreeMap<u64, AuditRecord>,
     /// Id of the newest audit record; ids are never reused.
     pub last_audit_id: u64,
+    /// Decisions about automatic turns, oldest first.
+    pub turns: Vec<TurnDecision>,
+    /// Number of the newest decision; numbers are never reused.
+    pub last_turn: u64,
     pub settings: HubSettings,
     pub second_factors: BTreeMap<UserId, SecondFactor>,
     pub backup_codes: BTreeSet<(UserId, SecretHash)>,
@@ -94,6 +98,8 @@ impl Tables {
             services: BTreeMap::new(),
             audit: BTreeMap::new(),
             last_audit_id: 0,
+            turns: Vec::new(),
+            last_turn: 0,
             settings: HubSettings::default(),
             second_factors: BTreeMap::new(),
             backup_codes: BTreeSet::new(),
@@ -167,7 +173,9 @@ impl Tables {
     /// All deliveries of a mailbox with their messages, in every delivery state, oldest first.
     pub fn mail_of(&self, mailbox: &Mailbox) -> impl DoubleEndedIterator<Item = (Arc<Message>, Delivery)> {
         let copies = self.deliveries.rows().filter(move |delivery| delivery.mailbox == *mailbox);
-        copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())))
+        let mail = copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())));
+        // A resent message is older than mail that was delivered before it.
+        sorted(mail, |(message, _)| message.seq).into_iter()
     }
 
     pub fn all_dead_letters(&self) -> impl Iterator<Item = DeadLetter> {

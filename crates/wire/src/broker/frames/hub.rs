@@ -57,6 +57,23 @@ pub struct Mail<'a> {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
+pub struct TriggeredTurn<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<Cow<'a, str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<Cow<'a, str>>,
+    /// Number of messages that the run holds.
+    pub messages: usize,
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
+    pub req_id: Option<&'a RawValue>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
 pub struct Acknowledged<'a> {
     #[serde(borrow, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<Cow<'a, str>>,

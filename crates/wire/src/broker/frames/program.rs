@@ -170,6 +170,24 @@ pub struct Acknowledge<'a> {
     pub session_id: Option<Cow<'a, str>>,
 }
 
+/// A turn to start without triage.
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
+pub struct TurnTrigger<'a> {
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
+    pub req_id: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub agent_id: Cow<'a, str>,
+    #[serde(borrow)]
+    pub session_id: Cow<'a, str>,
+    /// Ids of pending messages, messages with an `id`, or new messages of any form. Absent or empty for the pending ones.
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(test, ts(as = "Option<Vec<crate::typescript::Unknown>>"))]
+    pub messages: Option<Vec<&'a RawValue>>,
+}
+
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]

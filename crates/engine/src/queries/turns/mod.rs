@@ -1,0 +1,3 @@
+//! Queries about turns.
+
+mod list_turns;
