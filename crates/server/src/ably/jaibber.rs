@@ -5,9 +5,11 @@
 mod agents;
 mod conversation;
 mod encode;
+mod ids;
 mod replies;
 
 pub use encode::{event, signal};
+pub use ids::DerivedIds;
 
 use super::channel_error;
 use crate::connection::peer::Peer;

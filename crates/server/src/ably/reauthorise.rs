@@ -6,6 +6,7 @@ use super::encoder::encode;
 use super::principal;
 use super::session::{Connected, Expiry, details};
 use crate::connection::peer::Peer;
+use crate::http::rate_limits::RateLimitKey;
 use parlor_engine::feed::Since;
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::frames::Frame;
@@ -18,6 +19,10 @@ impl Connected {
         let missing = || ErrorInfo::new(codes::NO_CREDENTIALS, "AUTH needs a token");
         let auth = frame.auth.ok_or_else(missing)?;
         let app = &peer.app;
+        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+        // Verifying a credential reads the store, like a request.
+        let counted = app.limits.count(&RateLimitKey::User(session.user().clone()));
+        counted.map_err(|refusal| codes::error(&refusal))?;
         let token = Some(auth.access_token.as_str());
         let mut caller = credentials::of_connection(app, None, token, None, self.address).await?;
         if let (Some(own), Some(given)) = (self.caller.identity.announced(), caller.identity.announced())
@@ -30,7 +35,6 @@ impl Connected {
             // A token that permits any client id keeps the client id of the connection.
             caller.identity = self.caller.identity.clone();
         }
-        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
         session.reauthorise(caller.caller.clone()).await.map_err(|refusal| codes::error(&refusal))?;
         self.presence.set_caller(&caller.caller).await.map_err(|refusal| codes::error(&refusal))?;
         self.expiry = Expiry::of(&caller, app);
