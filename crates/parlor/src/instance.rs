@@ -84,6 +84,12 @@ pub fn open(settings: &Settings, platform: Platform) -> anyhow::Result<Instance>
         agent_messages: settings.max_agent_messages_per_minute,
         room_turns: settings.max_turns_per_day,
         room_tokens: settings.max_tokens_per_day,
+        occupants: settings.max_presence_members,
+        place_occupants: settings.max_presence_members_per_channel,
+        connection_occupants: settings.max_presence_members_per_connection,
+        occupant_bytes: settings.max_presence_member_size,
+        all_occupant_bytes: settings.max_presence_size,
+        occupant_history_bytes: settings.max_presence_history_size,
         gateway_grace: settings.gateway_grace,
         project_roots: project_roots(&settings.project_roots),
         // Longer than the timeout of the model request, so that the request fails first and logs the reason.

@@ -19,11 +19,6 @@ use std::sync::Arc;
 const ROOM_KINDS: Kinds =
     Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::MERGED_REPLIES);
 
-/// Maximum number of attached channels of a connection.
-const MAX_CHANNELS: usize = 5_000;
-/// Maximum number of attached names of one channel, which differ in their parameters.
-const MAX_NAMES: usize = 8;
-
 /// An attached channel.
 pub struct Attached {
     pub channel: Channel,
@@ -80,14 +75,9 @@ impl Connected {
         // A repeated ATTACH changes the modes of a channel without a gap. A replay from the serial in the frame would
         // repeat messages that are already queued for the client.
         let is_attached = self.channels.contains_key(name);
-        if !is_attached && self.channels.len() >= MAX_CHANNELS {
-            let message = format!("A connection has at most {MAX_CHANNELS} channels");
-            return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
-        }
-        // Each message is encoded once for each name.
-        let names = self.channels.values().filter(|attached| attached.channel == channel).count();
-        if !is_attached && name.starts_with('[') && names >= MAX_NAMES {
-            let message = format!("A connection has at most {MAX_NAMES} names of one channel");
+        let max_channels = peer.app.config.ably.channels;
+        if !is_attached && self.channels.len() >= max_channels {
+            let message = format!("A connection has at most {max_channels} channels");
             return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
         }
         let is_resumed = frame.flags.unwrap_or_default() & flags::ATTACH_RESUME != 0;
