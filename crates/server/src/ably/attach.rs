@@ -1,7 +1,7 @@
 //! Channels of a connection: ATTACH and DETACH.
 
 use super::channel_error;
-use super::encoder::encode;
+use super::encoder::{MAX_NAMES, encode};
 use super::session::{Connected, encoding};
 use crate::connection::peer::Peer;
 use crate::connection::protocol::Reply;
@@ -26,6 +26,8 @@ pub struct Attached {
     pub requested: u32,
     /// Requested modes that the capability of the client permits.
     pub modes: u32,
+    /// Codec of the channel's feed. Each name of a channel has a feed of its own.
+    pub codec: Codec,
 }
 
 impl Attached {
@@ -55,6 +57,9 @@ impl Connected {
             Ok(reply) => reply,
             Err(error) => {
                 self.close_channel(peer, &name);
+                if let Ok(QualifiedChannel { channel, .. }) = QualifiedChannel::parse(&name) {
+                    self.own.remove_name(&channel.name(), &name);
+                }
                 Reply::Frames(encode(&Frame::error(Some(&name), error), self.format))
             }
         }
@@ -80,6 +85,7 @@ impl Connected {
             let message = format!("A connection has at most {max_channels} channels");
             return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
         }
+        let codec = self.codec_of(&channel, name)?;
         let is_resumed = frame.flags.unwrap_or_default() & flags::ATTACH_RESUME != 0;
         let position = frame.channel_serial.as_deref().map(parse_channel_serial);
         let (since, lost) = match (position, rewind) {
@@ -101,10 +107,22 @@ impl Connected {
             format: self.format,
         };
         let opened: OpenedFrame = Arc::new(move |opened| answer.frame(opened));
-        let attached = Attached { channel, requested, modes };
-        self.open(peer, name, &attached, since, Some(opened)).await?;
+        let attached = Attached { channel, requested, modes, codec };
+        self.open(peer, &attached, since, Some(opened)).await?;
         self.channels.insert(name.into(), attached);
         Ok(Reply::None)
+    }
+
+    /// Codec of the feed of a channel under this name. A plain name shares the encoded frames with other connections,
+    /// unless this connection does not receive its own messages.
+    fn codec_of(&self, channel: &Channel, name: &str) -> Result<Codec, ErrorInfo> {
+        if !name.starts_with('[') {
+            return Ok(if self.echo { encoding(self.format).codec } else { Codec::PRIVATE });
+        }
+        self.own.add_name(&channel.name(), name).ok_or_else(|| {
+            let message = format!("A connection has at most {MAX_NAMES} names of one channel");
+            ErrorInfo::new(codes::TOO_MANY_CHANNELS, message)
+        })
     }
 
     /// Returns the requested modes that the capability permits.
@@ -119,18 +137,14 @@ impl Connected {
     pub async fn open(
         &self,
         peer: &Peer,
-        name: &str,
         attached: &Attached,
         since: Since,
         opened: Option<OpenedFrame>,
     ) -> Result<(), ErrorInfo> {
-        let encoding = self.encoding_of(name, attached);
-        if encoding.codec == Codec::PRIVATE {
-            self.own.add_name(&attached.channel.name(), name);
-        }
-        if attached.modes & (flags::SUBSCRIBE | flags::PRESENCE_SUBSCRIBE) == 0 {
-            // A channel without a subscription mode needs no feed.
-            self.close_feed(peer, name, attached);
+        let encoding = self.encoding_of(attached);
+        // The feed of a project channel reports the end of the membership in every mode.
+        if encoding.kinds == Kinds::NONE && !matches!(attached.channel, Channel::Project(_)) {
+            close_feed(peer, attached);
             if let Some(opened) = opened {
                 let facts = Opened { from: peer.app.hub.position(), missed: false, resync: None };
                 peer.outbox.push(opened(&facts));
@@ -146,7 +160,7 @@ impl Connected {
         session.open(open).await.map_err(|refusal| channel_error(&refusal))
     }
 
-    fn encoding_of(&self, name: &str, attached: &Attached) -> Encoding {
+    fn encoding_of(&self, attached: &Attached) -> Encoding {
         let mut kinds = Kinds::NONE;
         if attached.modes & flags::SUBSCRIBE != 0 {
             kinds = kinds.with(match attached.channel {
@@ -157,9 +171,7 @@ impl Connected {
         if attached.modes & flags::PRESENCE_SUBSCRIBE != 0 {
             kinds = kinds.with(Kinds::PRESENCE);
         }
-        let shared = Encoding { kinds, ..encoding(self.format) };
-        let is_qualified = name.starts_with('[');
-        if self.echo && !is_qualified { shared } else { Encoding { codec: Codec::PRIVATE, ..shared } }
+        Encoding { kinds, codec: attached.codec, ..encoding(self.format) }
     }
 
     pub fn detach(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
@@ -172,20 +184,16 @@ impl Connected {
     pub fn close_channel(&mut self, peer: &Peer, name: &str) {
         let Some(attached) = self.channels.remove(name) else { return };
         self.own.remove_name(&attached.channel.name(), name);
-        let others = || self.channels.iter().filter(|(_, other)| other.channel == attached.channel);
-        let codec = self.encoding_of(name, &attached).codec;
-        if !others().any(|(name, other)| self.encoding_of(name, other).codec == codec) {
-            self.close_feed(peer, name, &attached);
-        }
-        if others().next().is_none() {
+        close_feed(peer, &attached);
+        if !self.channels.values().any(|other| other.channel == attached.channel) {
             self.presence.leave_place(&attached.place());
         }
     }
+}
 
-    fn close_feed(&self, peer: &Peer, name: &str, attached: &Attached) {
-        let Ok(identity) = peer.signed_in() else { return };
-        let codec = self.encoding_of(name, attached).codec;
-        identity.session.close_encoded(&attached.channel.destination(), codec);
+fn close_feed(peer: &Peer, attached: &Attached) {
+    if let Ok(identity) = peer.signed_in() {
+        identity.session.close_encoded(&attached.channel.destination(), attached.codec);
     }
 }
 

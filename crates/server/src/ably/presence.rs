@@ -115,7 +115,7 @@ impl Connected {
     pub fn send_presence(&self, peer: &Peer, frame: &Frame<'_>) -> Reply {
         let attached = frame.channel.as_deref().and_then(|name| self.channels.get(name));
         if let (Some(attached), Ok(identity)) = (attached, peer.signed_in()) {
-            identity.session.resend_occupants(&attached.place());
+            identity.session.resend_occupants(&attached.place(), attached.codec);
         }
         Reply::None
     }

@@ -55,11 +55,11 @@ impl Connected {
 
     /// Opens the feed of a channel again, which checks its permission.
     async fn check_channel(&mut self, peer: &Peer, name: &str) -> Result<(), ErrorInfo> {
-        let Some(Attached { channel, requested, .. }) = self.channels.get(name) else { return Ok(()) };
-        let (channel, requested) = (channel.clone(), *requested);
+        let Some(Attached { channel, requested, codec, .. }) = self.channels.get(name) else { return Ok(()) };
+        let (channel, requested, codec) = (channel.clone(), *requested, *codec);
         let modes = self.modes_in(&channel, requested)?;
-        let attached = Attached { channel, requested, modes };
-        self.open(peer, name, &attached, Since::Now, None).await?;
+        let attached = Attached { channel, requested, modes, codec };
+        self.open(peer, &attached, Since::Now, None).await?;
         self.channels.insert(name.into(), attached);
         Ok(())
     }

@@ -2,7 +2,7 @@
 
 use super::attach::Attached;
 use super::credentials::AblyCaller;
-use super::encoder::{AblyEncoder, OwnEncoder, disconnected, encode};
+use super::encoder::{AblyEncoder, OwnEncoders, disconnected, encode};
 use super::handshake::Handshake;
 use super::jaibber::{ConnectionFacts, ProjectChannels};
 use super::{HEARTBEAT, MAX_IDLE, STATE_TTL};
@@ -39,7 +39,7 @@ pub struct AblyConnection {
     format: Format,
     echo: bool,
     heartbeats: bool,
-    pub(super) own: Arc<OwnEncoder>,
+    pub(super) own: Arc<OwnEncoders>,
     /// `None` until the client has authenticated. Boxed, because it is unused while the handshake is checked.
     pub(super) connected: Option<Box<Connected>>,
 }
@@ -51,7 +51,7 @@ pub struct Connected {
     pub generation: u64,
     pub format: Format,
     pub echo: bool,
-    pub own: Arc<OwnEncoder>,
+    pub own: Arc<OwnEncoders>,
     pub address: IpAddr,
     pub caller: AblyCaller,
     pub username: Box<str>,
@@ -119,7 +119,7 @@ struct Fields {
 impl AblyConnection {
     pub fn new(app: &App, handshake: &Handshake) -> Self {
         let Handshake { format, echo, heartbeats, .. } = *handshake;
-        let own = Arc::new(OwnEncoder::new(
+        let own = Arc::new(OwnEncoders::new(
             AblyEncoder { format, epoch: app.hub.epoch(), names: app.hub.names() },
             echo,
         ));
@@ -186,7 +186,7 @@ impl Protocol for AblyConnection {
     }
 
     fn encoder(&self, encoders: &Arc<Encoders>) -> ConnectionEncoder {
-        ConnectionEncoder::private(encoders, self.own.clone())
+        ConnectionEncoder::private(encoders, self.own.all())
     }
 
     fn max_message_bytes(app: &App) -> usize {
