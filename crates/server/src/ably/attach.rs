@@ -53,6 +53,7 @@ impl Connected {
             let error = ErrorInfo::new(codes::INVALID_CHANNEL, "ATTACH needs a channel");
             return Reply::Frames(encode(&Frame::error(None, error), self.format));
         };
+        self.settle(peer, &name).await;
         match self.try_attach(peer, &name, frame).await {
             Ok(reply) => reply,
             Err(error) => {
@@ -86,6 +87,8 @@ impl Connected {
             return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
         }
         let codec = self.codec_of(&channel, name)?;
+        // Feeds with a codec of their own register it, which only one task may do.
+        let has_own_codec = name.starts_with('[');
         let is_resumed = frame.flags.unwrap_or_default() & flags::ATTACH_RESUME != 0;
         let position = frame.channel_serial.as_deref().map(parse_channel_serial);
         let (since, lost) = match (position, rewind) {
@@ -108,9 +111,28 @@ impl Connected {
         };
         let opened: OpenedFrame = Arc::new(move |opened| answer.frame(opened));
         let attached = Attached { channel, requested, modes, codec };
-        self.open(peer, &attached, since, Some(opened)).await?;
+        let has_backlog = since != Since::Now;
+        match self.feed(peer, &attached, since, Some(opened)) {
+            Some(open) if has_backlog && !has_own_codec && self.openings.has_capacity() => {
+                let session = peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session.clone();
+                let (outbox, format, of) = (peer.outbox.clone(), self.format, Box::<str>::from(name));
+                let open = async move { session.open(open).await.map_err(|refusal| channel_error(&refusal)) };
+                self.openings.begin(name, open, move |error| {
+                    outbox.push(encode(&Frame::error(Some(&of), error), format));
+                });
+            }
+            Some(open) => open_feed(peer, open).await?,
+            None => {}
+        }
         self.channels.insert(name.into(), attached);
         Ok(Reply::None)
+    }
+
+    /// Waits until the feed of a channel is open. Ends the channel if it could not be opened.
+    pub async fn settle(&mut self, peer: &Peer, name: &str) {
+        if !self.openings.settle(name).await {
+            self.close_channel(peer, name);
+        }
     }
 
     /// Codec of the feed of a channel under this name. A plain name shares the encoded frames with other connections,
@@ -133,14 +155,14 @@ impl Connected {
         }
     }
 
-    /// Opens the feed of a channel, or changes the kinds of an open one.
-    pub async fn open(
+    /// The feed of a channel, to be opened or to continue with other kinds; `None` if the channel needs no feed.
+    pub fn feed(
         &self,
         peer: &Peer,
         attached: &Attached,
         since: Since,
         opened: Option<OpenedFrame>,
-    ) -> Result<(), ErrorInfo> {
+    ) -> Option<Open> {
         let encoding = self.encoding_of(attached);
         // The feed of a project channel reports the end of the membership in every mode.
         if encoding.kinds == Kinds::NONE && !matches!(attached.channel, Channel::Project(_)) {
@@ -149,15 +171,13 @@ impl Connected {
                 let facts = Opened { from: peer.app.hub.position(), missed: false, resync: None };
                 peer.outbox.push(opened(&facts));
             }
-            return Ok(());
+            return None;
         }
         let interest = match attached.channel.destination() {
             Destination::Room(room) => Interest::Room(room),
             Destination::Path(path) => Interest::Path(path),
         };
-        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
-        let open = Open { interest, since, encoding, opened, live: None };
-        session.open(open).await.map_err(|refusal| channel_error(&refusal))
+        Some(Open { interest, since, encoding, opened, live: None })
     }
 
     fn encoding_of(&self, attached: &Attached) -> Encoding {
@@ -174,8 +194,9 @@ impl Connected {
         Encoding { kinds, codec: attached.codec, ..encoding(self.format) }
     }
 
-    pub fn detach(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
+    pub async fn detach(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
         let Some(name) = frame.channel else { return Reply::None };
+        self.openings.cancel(&name).await;
         self.close_channel(peer, &name);
         Reply::Frames(encode(&Frame::of_channel(Action::Detached, &name), self.format))
     }
@@ -189,6 +210,11 @@ impl Connected {
             self.presence.leave_place(&attached.place());
         }
     }
+}
+
+pub async fn open_feed(peer: &Peer, open: Open) -> Result<(), ErrorInfo> {
+    let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+    session.open(open).await.map_err(|refusal| channel_error(&refusal))
 }
 
 fn close_feed(peer: &Peer, attached: &Attached) {

@@ -1,6 +1,6 @@
 //! AUTH: a client presents a new token on a live connection.
 
-use super::attach::Attached;
+use super::attach::{Attached, open_feed};
 use super::credentials;
 use super::encoder::encode;
 use super::principal;
@@ -43,6 +43,9 @@ impl Connected {
         let key = credentials::connection_secret(app).sign(&key, &principal(&self.caller.caller));
         let connected = Frame::connected(self.id.as_str(), details(app, &self.caller, key));
         peer.outbox.push(encode(&connected, self.format));
+        for failed in self.openings.settle_all().await {
+            self.close_channel(peer, &failed);
+        }
         let names: Vec<Box<str>> = self.channels.keys().cloned().collect();
         for name in names {
             if let Err(error) = self.check_channel(peer, &name).await {
@@ -59,7 +62,9 @@ impl Connected {
         let (channel, requested, codec) = (channel.clone(), *requested, *codec);
         let modes = self.modes_in(&channel, requested)?;
         let attached = Attached { channel, requested, modes, codec };
-        self.open(peer, &attached, Since::Now, None).await?;
+        if let Some(open) = self.feed(peer, &attached, Since::Now, None) {
+            open_feed(peer, open).await?;
+        }
         self.channels.insert(name.into(), attached);
         Ok(())
     }

@@ -5,6 +5,7 @@ use super::credentials::AblyCaller;
 use super::encoder::{AblyEncoder, OwnEncoders, disconnected, encode};
 use super::handshake::Handshake;
 use super::jaibber::{ConnectionFacts, ProjectChannels};
+use super::openings::Openings;
 use super::{HEARTBEAT, MAX_IDLE, STATE_TTL};
 use crate::App;
 use crate::connection::fixed_window::FixedWindow;
@@ -59,6 +60,8 @@ pub struct Connected {
     pub projects: ProjectChannels,
     /// Channels by the name that the client uses.
     pub channels: HashMap<Box<str>, Attached>,
+    /// Channels of `channels` whose feeds are not open yet.
+    pub openings: Openings,
     pub expiry: Option<Expiry>,
     /// Whether the client has closed the connection, so that it cannot be resumed.
     pub is_closed: bool,
@@ -251,16 +254,19 @@ impl Protocol for AblyConnection {
             ConnectionRequest::Frame(frame) => *frame,
         };
         let Some(connected) = &mut self.connected else { return Reply::None };
+        for failed in connected.openings.failed() {
+            connected.close_channel(peer, &failed);
+        }
         match frame.action {
             Action::Heartbeat => {
                 let answer = Frame { id: frame.id, ..Frame::new(Action::Heartbeat) };
                 self.reply(&answer)
             }
             Action::Attach => connected.attach(peer, frame).await,
-            Action::Detach => connected.detach(peer, frame),
+            Action::Detach => connected.detach(peer, frame).await,
             Action::Message => connected.publish(peer, frame).await,
             Action::Presence => connected.change_presence(peer, frame).await,
-            Action::Sync => connected.send_presence(peer, &frame),
+            Action::Sync => connected.send_presence(peer, &frame).await,
             Action::Auth => {
                 if let Err(error) = connected.reauthorise(peer, frame).await {
                     self.reject(peer, error);
@@ -335,7 +341,8 @@ impl Protocol for AblyConnection {
 
     async fn end(self, peer: &Peer) {
         let Some(connected) = self.connected else { return };
-        let Connected { id, generation, is_closed, presence, projects, .. } = *connected;
+        let Connected { id, generation, is_closed, presence, projects, openings, .. } = *connected;
+        openings.end().await;
         peer.app.ably_connections.end(&id, generation, is_closed, peer.app.hub.now());
         if is_closed {
             presence.close();
