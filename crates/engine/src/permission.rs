@@ -83,6 +83,11 @@ impl AuthContext {
         self.grants.iter().find_map(|grant| grant.agent())
     }
 
+    /// Whether the scopes and every grant permit the operation in a room of which the caller is a member.
+    pub(crate) fn is_permitted_in(&self, operation: Operation, room: &RoomId) -> bool {
+        self.is_within_scopes(scope_for(operation)) && self.is_granted(operation, &Path::of_room(room))
+    }
+
     /// Whether every grant permits the operation.
     fn is_granted(&self, operation: Operation, place: &Path) -> bool {
         self.grants.iter().all(|grant| grant.permits(operation, place))
@@ -140,9 +145,7 @@ impl CallerContext {
     /// grant.
     fn granted_in_room(&self, operation: Operation, room: &RoomId) -> Result<Arc<AuthContext>, Refusal> {
         let auth = self.auth.as_ref().ok_or(Refusal::NotSignedIn)?;
-        let scope = scope_for(operation);
-        let allowed = auth.is_within_scopes(scope) && auth.is_granted(operation, &Path::of_room(room));
-        if allowed { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
+        if auth.is_permitted_in(operation, room) { Ok(auth.clone()) } else { Err(Refusal::Forbidden) }
     }
 
     pub fn is_authenticator(&self) -> bool {
@@ -340,6 +343,18 @@ impl ReadView<'_> {
         room: &RoomId,
     ) -> Result<InRoom, PermitError> {
         let caller = caller.granted_in_room(operation, room)?;
+        self.member_of(caller, room, RoomRole::Member)
+    }
+
+    /// Requires membership of the room and at least one of the operations there.
+    pub fn at_room_for_any(
+        &mut self,
+        caller: &CallerContext,
+        operations: &[Operation],
+        room: &RoomId,
+    ) -> Result<InRoom, PermitError> {
+        let mut granted = operations.iter().map(|operation| caller.granted_in_room(*operation, room));
+        let caller = granted.find(Result::is_ok).unwrap_or(Err(Refusal::Forbidden))?;
         self.member_of(caller, room, RoomRole::Member)
     }
 

@@ -282,7 +282,11 @@ fn server_config(
             bytes: settings.max_ws_message_size,
             json: JsonLimits { depth: settings.max_json_depth, items: 1000 },
         },
-        ably: AblyLimits { message_bytes: settings.max_ably_message_size, frames: limits.ably_frames },
+        ably: AblyLimits {
+            message_bytes: settings.max_ably_message_size,
+            frames: limits.ably_frames,
+            channels: settings.max_ably_channels,
+        },
         gateway_frames: FrameLimits {
             bytes: settings.max_gateway_message_size,
             json: JsonLimits { depth: settings.max_json_depth, items: MAX_CHUNKS },

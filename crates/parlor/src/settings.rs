@@ -140,6 +140,20 @@ table::settings! {
         max_ws_message_size: usize = bytes(1_024..=16_777_216), default 65_536;
         /// Maximum size of the messages in one frame of the Ably protocol, in bytes.
         max_ably_message_size: usize = bytes(65_536..=8_388_608), default 1_048_576;
+        /// Maximum attached channels of one connection of the Ably protocol.
+        max_ably_channels: usize = count(1..=100_000), default 5_000;
+        /// Maximum members of all presence sets.
+        max_presence_members: usize = count(1..=1_000_000), default 50_000;
+        /// Maximum members of the presence set of one channel.
+        max_presence_members_per_channel: usize = count(1..=1_000_000), default 5_000;
+        /// Maximum members of presence sets that one connection enters.
+        max_presence_members_per_connection: usize = count(1..=1_000_000), default 500;
+        /// Maximum size of the names and data of one member of a presence set, in bytes.
+        max_presence_member_size: usize = bytes(1_024..=1_048_576), default 65_536;
+        /// Maximum size of the names and data of all members of presence sets, in bytes.
+        max_presence_size: usize = bytes(65_536..=1_073_741_824), default 67_108_864;
+        /// Maximum size of the history of all presence sets, in bytes.
+        max_presence_history_size: usize = bytes(65_536..=1_073_741_824), default 16_777_216;
         /// Maximum size of a frame that a gateway sends, in bytes.
         max_gateway_message_size: usize = bytes(1_024..=12_582_912), default 262_144;
         /// Maximum nesting depth of JSON.

@@ -12,6 +12,7 @@ mod handshake;
 pub mod http;
 mod jaibber;
 mod nonces;
+mod openings;
 mod presence;
 mod publish;
 mod reauthorise;

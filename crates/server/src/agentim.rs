@@ -185,7 +185,8 @@ impl Client {
         if recently || !identity.session.is_open(&room) {
             return;
         }
-        identity.session.typing(&room, &self.username);
+        // The protocol has no answer to a typing frame.
+        let _ = identity.session.typing(&room, &self.username);
         self.last_typing.insert(room, Instant::now());
     }
 }

@@ -72,7 +72,7 @@ impl App {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             second_factors: SecondFactors::new(&config.token_secret),
             model_keys: Seal::new(&config.token_secret, MODEL_KEYS),
-            ably: AblySecrets::new(&config.token_secret),
+            ably: AblySecrets::new(&config.token_secret, hub.now()),
             passwords,
             logins: KeyedRateLimiter::per_minute(config.login_per_minute),
             refreshes: KeyedRateLimiter::per_minute(config.refresh_per_minute),

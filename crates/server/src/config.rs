@@ -17,6 +17,8 @@ pub struct AblyLimits {
     pub message_bytes: usize,
     /// Maximum frames that one connection may send per `client_window`.
     pub frames: Option<u32>,
+    /// Maximum number of attached channels of one connection.
+    pub channels: usize,
 }
 
 #[derive(Clone)]

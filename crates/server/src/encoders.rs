@@ -92,26 +92,32 @@ impl Encoders {
 #[derive(Clone)]
 pub struct ConnectionEncoder {
     shared: Arc<Encoders>,
-    /// Encodes the private items of the connection, and its end.
-    own: Arc<dyn Encoder>,
+    /// Encode the private items of the connection, by the index of their codec; the first one also encodes its end.
+    own: Arc<[Arc<dyn Encoder>]>,
 }
 
 impl ConnectionEncoder {
     /// A connection whose protocol has this encoding.
     pub fn of(encoders: &Arc<Encoders>, encoding: Encoding) -> Self {
         let slot = encoding.codec.slot().expect("a protocol has a numbered codec");
-        Self { shared: encoders.clone(), own: encoders.0[slot].clone() }
+        Self { shared: encoders.clone(), own: [encoders.0[slot].clone()].into() }
     }
 
-    /// A connection with an encoding of its own.
-    pub fn private(encoders: &Arc<Encoders>, own: Arc<dyn Encoder>) -> Self {
+    /// A connection with encodings of its own, at least one.
+    pub fn private(encoders: &Arc<Encoders>, own: Arc<[Arc<dyn Encoder>]>) -> Self {
         Self { shared: encoders.clone(), own }
     }
 
     /// Encodes an item; `None` if its protocol has no frame for it.
     pub fn encode<'a>(&self, entry: &'a Entry) -> Option<Encoded<'a>> {
         let Entry { codec, item } = entry;
-        let encoder = codec.slot().map_or(&*self.own, |slot| &*self.shared.0[slot]);
+        let encoder: &dyn Encoder = match codec.slot() {
+            Some(slot) => &*self.shared.0[slot],
+            None => {
+                let own = codec.private_index().and_then(|index| self.own.get(index));
+                &**own.unwrap_or(&self.own[0])
+            }
+        };
         match item {
             Item::Frames(frames) => Some(Encoded::Shared(frames)),
             Item::Events(events) => events.encoded(*codec, |events| {
@@ -155,7 +161,7 @@ impl ConnectionEncoder {
 
     /// Last bytes of a connection that the hub closes.
     pub fn disconnect(&self, reason: DisconnectReason) -> Bytes {
-        self.own.disconnect(reason)
+        self.own[0].disconnect(reason)
     }
 }
 

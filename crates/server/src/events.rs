@@ -141,9 +141,9 @@ pub async fn stream(
     let (encoding, encoder) = match filter == Filter::default() {
         true => (EVENT_STREAM, ConnectionEncoder::of(&app.encoders, EVENT_STREAM)),
         false => {
-            let own = Arc::new(EventsEncoder { filter, epoch: app.hub.epoch() });
+            let own: Arc<dyn Encoder> = Arc::new(EventsEncoder { filter, epoch: app.hub.epoch() });
             let private = Encoding { codec: Codec::PRIVATE, ..EVENT_STREAM };
-            (private, ConnectionEncoder::private(&app.encoders, own))
+            (private, ConnectionEncoder::private(&app.encoders, [own].into()))
         }
     };
     let outbox = Arc::new(Outbox::new(app.config.outbox));

@@ -2,7 +2,7 @@
 
 use super::backlog::{Backlog, check_position};
 use super::subscribe::{Subscribed, Subscription, Topics};
-use super::{LiveFrame, OpenedFrame, Resync, RoomFilter, Since, Subscriber};
+use super::{Kinds, LiveFrame, OpenedFrame, Resync, RoomFilter, Since, Subscriber};
 use crate::paths::on_path;
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::{MessageRange, Snapshot};
@@ -45,9 +45,10 @@ impl Hub {
         let Start { since, resync, mut opened, live } = start;
         let mut from = None;
         loop {
-            let (who, what) = (caller.clone(), topic.clone());
-            let read =
-                move |hub: &Hub, snapshot: &mut dyn Snapshot| hub.followed(&who, &what, since, snapshot);
+            let (who, what, kinds) = (caller.clone(), topic.clone(), subscriber.kinds);
+            let read = move |hub: &Hub, snapshot: &mut dyn Snapshot| {
+                hub.followed(&who, &what, kinds, since, snapshot)
+            };
             let (reservation, Followed { rewound, by_role }, head) =
                 self.reserve(&subscriber.user, None, read).await?;
             let position = match since {
@@ -109,11 +110,13 @@ impl Hub {
         &self,
         caller: &Caller,
         topic: &Destination,
+        kinds: Kinds,
         since: Since,
         snapshot: &mut dyn Snapshot,
     ) -> Result<Result<Followed, Refusal>, Fault> {
-        let permitted =
-            self.with_view(caller, snapshot, |caller, view| PermitError::split(permit(caller, topic, view)))?;
+        let permitted = self.with_view(caller, snapshot, |caller, view| {
+            PermitError::split(permit(caller, topic, kinds, view))
+        })?;
         let (cleared_through, by_role) = match permitted {
             Ok(permitted) => permitted,
             Err(refusal) => return Ok(Err(refusal)),
@@ -123,14 +126,21 @@ impl Hub {
     }
 }
 
-/// Requires a caller that may follow the room or path. Returns the position through which the caller has cleared the
+/// Requires a caller that may follow the room or path. A feed of a room without kinds receives only the loss of the
+/// room, so it needs any right in the room. Returns the position through which the caller has cleared the
 /// history, and whether the role of the caller permits the feed, not a grant.
 fn permit(
     caller: &CallerContext,
     topic: &Destination,
+    kinds: Kinds,
     view: &mut ReadView<'_>,
 ) -> Result<(Seq, bool), PermitError> {
     match topic {
+        Destination::Room(room) if kinds == Kinds::NONE => {
+            let operations = [Operation::Subscribe, Operation::Publish, Operation::Presence];
+            view.at_room_for_any(caller, &operations, room)?;
+            Ok((Seq(0), false))
+        }
         Destination::Room(room) => {
             MayFollowRoom { room: room.clone() }.permit(caller, view)?;
             let user = caller.caller.user().ok_or(Refusal::NotSignedIn)?;

@@ -9,17 +9,30 @@ pub struct Codec(u8);
 impl Codec {
     /// Number of cache slots.
     pub const SLOTS: usize = 12;
+    /// Maximum number of encodings that a connection has for itself.
+    pub const PRIVATES: usize = 16;
     /// An encoding of a single connection, such as a filtered stream: nothing is cached.
-    pub const PRIVATE: Self = Self(u8::MAX);
+    pub const PRIVATE: Self = Self::private(0);
 
     pub const fn new(slot: u8) -> Self {
         assert!((slot as usize) < Self::SLOTS);
         Self(slot)
     }
 
+    /// One of several encodings of a single connection, each with feeds of its own.
+    pub const fn private(index: u8) -> Self {
+        assert!((index as usize) < Self::PRIVATES);
+        Self(u8::MAX - index)
+    }
+
     /// The cache slot; `None` for a private encoding.
     pub fn slot(self) -> Option<usize> {
-        (self != Self::PRIVATE).then_some(self.0.into())
+        (usize::from(self.0) < Self::SLOTS).then_some(self.0.into())
+    }
+
+    /// Index of a private encoding among those of its connection.
+    pub fn private_index(self) -> Option<usize> {
+        self.slot().is_none().then_some((u8::MAX - self.0).into())
     }
 }
 

@@ -85,7 +85,7 @@ impl ReplyPiece {
         let marks = (*from, *to);
         let fits =
             |cached: &&EncodedPiece| (cached.marks, cached.stamp, cached.codec) == (marks, *stamp, codec);
-        if codec != Codec::PRIVATE
+        if codec.slot().is_some()
             && let Some(cached) = state.encoded.iter().find(fits)
         {
             return cached.frame.clone();
@@ -101,7 +101,7 @@ impl ReplyPiece {
             first: *from == ReplyOffset::default(),
         };
         let frame = encode(&signal, *stamp, state.root.as_deref());
-        if codec != Codec::PRIVATE {
+        if codec.slot().is_some() {
             if state.encoded.len() == MAX_CACHED_FRAMES {
                 state.encoded.pop_front();
             }

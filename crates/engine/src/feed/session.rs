@@ -12,7 +12,8 @@ use crate::permission::AuthContext;
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    Caller, Destination, Mailbox, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time, UserId,
+    Caller, Destination, Mailbox, Operation, Path, Position, Refusal, RoomId, Signal, SignalStamp, Time,
+    UserId,
 };
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -86,6 +87,8 @@ pub struct Session {
     hub: Hub,
     /// Current credential; [`Session::reauthorise`] replaces it.
     caller: Mutex<Arc<Caller>>,
+    /// Rights of the current credential. Its end closes the connection, so they are current without a read.
+    rights: Mutex<AuthContext>,
     id: SubscriberId,
     user: UserId,
     /// The session's first subscriber. It also receives items that are sent without an open feed, such as a lost
@@ -129,6 +132,7 @@ impl Hub {
         let session = Session {
             hub: self.clone(),
             caller: Mutex::new(Arc::new(caller.clone())),
+            rights: Mutex::new(auth.clone()),
             id: subscriber.id,
             user: subscriber.user.clone(),
             own: Mutex::new(subscriber),
@@ -236,10 +240,17 @@ impl Session {
 
     /// Closes the feed of a room or path that uses this codec.
     pub fn close_encoded(&self, topic: &Destination, codec: Codec) {
-        let others = self.others.lock();
-        let other = others.iter().find(|other| other.codec == codec).map(|other| other.id);
-        let id = other.unwrap_or(self.id);
-        self.hub.fanout().leave(id, topic);
+        if let Some(id) = self.id_with(codec) {
+            self.hub.fanout().leave(id, topic);
+        }
+    }
+
+    /// The registered subscriber with this codec.
+    fn id_with(&self, codec: Codec) -> Option<SubscriberId> {
+        if self.own.lock().codec == codec {
+            return Some(self.id);
+        }
+        self.others.lock().iter().find(|other| other.codec == codec).map(|other| other.id)
     }
 
     /// Whether the session has an open feed of this room or path, in its own encoding.
@@ -252,13 +263,21 @@ impl Session {
         self.is_topic_open(&Destination::Room(room.clone()))
     }
 
-    /// Publishes a typing signal to the other users in a room. Ignored unless the session has an open feed of the room.
-    pub fn typing(&self, room: &RoomId, username: &str) {
-        if self.is_open(room) {
-            let (user, username) = (self.user().clone(), username.into());
-            let signal = Signal::Typing { room: room.clone(), user, username };
-            self.hub.fanout().signal_room(room, &signal, Some(self.user()));
+    /// Publishes a typing signal to the other users in a room. Ignored unless the session has an open feed of the room;
+    /// refused if the credential may not publish there.
+    pub fn typing(&self, room: &RoomId, username: &str) -> Result<(), Refusal> {
+        let topic = Destination::Room(room.clone());
+        let others: Vec<SubscriberId> = self.others.lock().iter().map(|other| other.id).collect();
+        if !others.into_iter().chain([self.id]).any(|id| self.hub.fanout().is_in(id, &topic)) {
+            return Ok(());
         }
+        if !self.rights.lock().is_permitted_in(Operation::Publish, room) {
+            return Err(Refusal::Forbidden);
+        }
+        let (user, username) = (self.user().clone(), username.into());
+        let signal = Signal::Typing { room: room.clone(), user, username };
+        self.hub.fanout().signal_room(room, &signal, Some(self.user()));
+        Ok(())
     }
 
     /// Continues the session with another credential of the same user; the hub closes the connection when this
@@ -278,6 +297,7 @@ impl Session {
             other.principal = caller.principal.clone();
         }
         *self.caller.lock() = Arc::new(caller);
+        *self.rights.lock() = auth_context.clone();
         Ok(auth_context)
     }
 
@@ -293,11 +313,11 @@ impl Session {
         self.id
     }
 
-    /// Sends the complete presence set of an open room or path again.
-    pub fn resend_occupants(&self, place: &Path) {
-        let others = self.others.lock().iter().map(|other| other.id).collect::<Vec<_>>();
-        let ids = [&[self.id], &*others].concat();
-        self.hub.fanout().resend_occupants(&ids, place);
+    /// Sends the complete presence set of a room or path again, if its feed with this codec is open.
+    pub fn resend_occupants(&self, place: &Path, codec: Codec) {
+        if let Some(id) = self.id_with(codec) {
+            self.hub.fanout().resend_occupants(id, place);
+        }
     }
 
     /// A unique stamp for an item of this session alone.

@@ -149,6 +149,12 @@ pub const CHAT_WITH_OWN_AGENT: Stored = |who| {
         .into_iter()
         .collect()
 };
+/// The caller's own agent, as a member of the room.
+pub const OWN_AGENT_IN_ROOM: Stored = |who| {
+    let mut changes = CHAT_WITH_OWN_AGENT(who);
+    changes.push(Change::Room(RoomChange::PutMember(Arc::new(member(coder_member(), RoomRole::Member)))));
+    changes
+};
 pub const CHAT_WITH_AGENT_OWNERS_AGENT: Stored = |_| CHAT_WITH_OWN_AGENT(CallerKind::AgentOwner);
 pub const CHAT_WITH_SHARED_AGENT: Stored = |_| {
     let shared = Agent { visibility: Visibility::All, ..chat_partner(other_user()) };

@@ -3,6 +3,7 @@
 
 mod agents;
 mod credentials;
+mod crossing;
 mod hostile;
 mod jaibber_rest;
 mod one_room;

@@ -1,7 +1,7 @@
 //! Channels of a connection: ATTACH and DETACH.
 
 use super::channel_error;
-use super::encoder::encode;
+use super::encoder::{MAX_NAMES, encode};
 use super::session::{Connected, encoding};
 use crate::connection::peer::Peer;
 use crate::connection::protocol::Reply;
@@ -19,11 +19,6 @@ use std::sync::Arc;
 const ROOM_KINDS: Kinds =
     Kinds::MESSAGES.with(Kinds::CHANGES).with(Kinds::SIGNALS).with(Kinds::MERGED_REPLIES);
 
-/// Maximum number of attached channels of a connection.
-const MAX_CHANNELS: usize = 5_000;
-/// Maximum number of attached names of one channel, which differ in their parameters.
-const MAX_NAMES: usize = 8;
-
 /// An attached channel.
 pub struct Attached {
     pub channel: Channel,
@@ -31,6 +26,8 @@ pub struct Attached {
     pub requested: u32,
     /// Requested modes that the capability of the client permits.
     pub modes: u32,
+    /// Codec of the channel's feed. Each name of a channel has a feed of its own.
+    pub codec: Codec,
 }
 
 impl Attached {
@@ -56,10 +53,14 @@ impl Connected {
             let error = ErrorInfo::new(codes::INVALID_CHANNEL, "ATTACH needs a channel");
             return Reply::Frames(encode(&Frame::error(None, error), self.format));
         };
+        self.settle(peer, &name).await;
         match self.try_attach(peer, &name, frame).await {
             Ok(reply) => reply,
             Err(error) => {
                 self.close_channel(peer, &name);
+                if let Ok(QualifiedChannel { channel, .. }) = QualifiedChannel::parse(&name) {
+                    self.own.remove_name(&channel.name(), &name);
+                }
                 Reply::Frames(encode(&Frame::error(Some(&name), error), self.format))
             }
         }
@@ -80,16 +81,14 @@ impl Connected {
         // A repeated ATTACH changes the modes of a channel without a gap. A replay from the serial in the frame would
         // repeat messages that are already queued for the client.
         let is_attached = self.channels.contains_key(name);
-        if !is_attached && self.channels.len() >= MAX_CHANNELS {
-            let message = format!("A connection has at most {MAX_CHANNELS} channels");
+        let max_channels = peer.app.config.ably.channels;
+        if !is_attached && self.channels.len() >= max_channels {
+            let message = format!("A connection has at most {max_channels} channels");
             return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
         }
-        // Each message is encoded once for each name.
-        let names = self.channels.values().filter(|attached| attached.channel == channel).count();
-        if !is_attached && name.starts_with('[') && names >= MAX_NAMES {
-            let message = format!("A connection has at most {MAX_NAMES} names of one channel");
-            return Err(ErrorInfo::new(codes::TOO_MANY_CHANNELS, message));
-        }
+        let codec = self.codec_of(&channel, name)?;
+        // Feeds with a codec of their own register it, which only one task may do.
+        let has_own_codec = name.starts_with('[');
         let is_resumed = frame.flags.unwrap_or_default() & flags::ATTACH_RESUME != 0;
         let position = frame.channel_serial.as_deref().map(parse_channel_serial);
         let (since, lost) = match (position, rewind) {
@@ -111,10 +110,41 @@ impl Connected {
             format: self.format,
         };
         let opened: OpenedFrame = Arc::new(move |opened| answer.frame(opened));
-        let attached = Attached { channel, requested, modes };
-        self.open(peer, name, &attached, since, Some(opened)).await?;
+        let attached = Attached { channel, requested, modes, codec };
+        let has_backlog = since != Since::Now;
+        match self.feed(peer, &attached, since, Some(opened)) {
+            Some(open) if has_backlog && !has_own_codec && self.openings.has_capacity() => {
+                let session = peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session.clone();
+                let (outbox, format, of) = (peer.outbox.clone(), self.format, Box::<str>::from(name));
+                let open = async move { session.open(open).await.map_err(|refusal| channel_error(&refusal)) };
+                self.openings.begin(name, open, move |error| {
+                    outbox.push(encode(&Frame::error(Some(&of), error), format));
+                });
+            }
+            Some(open) => open_feed(peer, open).await?,
+            None => {}
+        }
         self.channels.insert(name.into(), attached);
         Ok(Reply::None)
+    }
+
+    /// Waits until the feed of a channel is open. Ends the channel if it could not be opened.
+    pub async fn settle(&mut self, peer: &Peer, name: &str) {
+        if !self.openings.settle(name).await {
+            self.close_channel(peer, name);
+        }
+    }
+
+    /// Codec of the feed of a channel under this name. A plain name shares the encoded frames with other connections,
+    /// unless this connection does not receive its own messages.
+    fn codec_of(&self, channel: &Channel, name: &str) -> Result<Codec, ErrorInfo> {
+        if !name.starts_with('[') {
+            return Ok(if self.echo { encoding(self.format).codec } else { Codec::PRIVATE });
+        }
+        self.own.add_name(&channel.name(), name).ok_or_else(|| {
+            let message = format!("A connection has at most {MAX_NAMES} names of one channel");
+            ErrorInfo::new(codes::TOO_MANY_CHANNELS, message)
+        })
     }
 
     /// Returns the requested modes that the capability permits.
@@ -125,38 +155,32 @@ impl Connected {
         }
     }
 
-    /// Opens the feed of a channel, or changes the kinds of an open one.
-    pub async fn open(
+    /// The feed of a channel, to be opened or to continue with other kinds; `None` if the channel needs no feed.
+    pub fn feed(
         &self,
         peer: &Peer,
-        name: &str,
         attached: &Attached,
         since: Since,
         opened: Option<OpenedFrame>,
-    ) -> Result<(), ErrorInfo> {
-        let encoding = self.encoding_of(name, attached);
-        if encoding.codec == Codec::PRIVATE {
-            self.own.add_name(&attached.channel.name(), name);
-        }
-        if attached.modes & (flags::SUBSCRIBE | flags::PRESENCE_SUBSCRIBE) == 0 {
-            // A channel without a subscription mode needs no feed.
-            self.close_feed(peer, name, attached);
+    ) -> Option<Open> {
+        let encoding = self.encoding_of(attached);
+        // The feed of a project channel reports the end of the membership in every mode.
+        if encoding.kinds == Kinds::NONE && !matches!(attached.channel, Channel::Project(_)) {
+            close_feed(peer, attached);
             if let Some(opened) = opened {
                 let facts = Opened { from: peer.app.hub.position(), missed: false, resync: None };
                 peer.outbox.push(opened(&facts));
             }
-            return Ok(());
+            return None;
         }
         let interest = match attached.channel.destination() {
             Destination::Room(room) => Interest::Room(room),
             Destination::Path(path) => Interest::Path(path),
         };
-        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
-        let open = Open { interest, since, encoding, opened, live: None };
-        session.open(open).await.map_err(|refusal| channel_error(&refusal))
+        Some(Open { interest, since, encoding, opened, live: None })
     }
 
-    fn encoding_of(&self, name: &str, attached: &Attached) -> Encoding {
+    fn encoding_of(&self, attached: &Attached) -> Encoding {
         let mut kinds = Kinds::NONE;
         if attached.modes & flags::SUBSCRIBE != 0 {
             kinds = kinds.with(match attached.channel {
@@ -167,13 +191,12 @@ impl Connected {
         if attached.modes & flags::PRESENCE_SUBSCRIBE != 0 {
             kinds = kinds.with(Kinds::PRESENCE);
         }
-        let shared = Encoding { kinds, ..encoding(self.format) };
-        let is_qualified = name.starts_with('[');
-        if self.echo && !is_qualified { shared } else { Encoding { codec: Codec::PRIVATE, ..shared } }
+        Encoding { kinds, codec: attached.codec, ..encoding(self.format) }
     }
 
-    pub fn detach(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
+    pub async fn detach(&mut self, peer: &Peer, frame: Frame<'static>) -> Reply {
         let Some(name) = frame.channel else { return Reply::None };
+        self.openings.cancel(&name).await;
         self.close_channel(peer, &name);
         Reply::Frames(encode(&Frame::of_channel(Action::Detached, &name), self.format))
     }
@@ -182,20 +205,21 @@ impl Connected {
     pub fn close_channel(&mut self, peer: &Peer, name: &str) {
         let Some(attached) = self.channels.remove(name) else { return };
         self.own.remove_name(&attached.channel.name(), name);
-        let others = || self.channels.iter().filter(|(_, other)| other.channel == attached.channel);
-        let codec = self.encoding_of(name, &attached).codec;
-        if !others().any(|(name, other)| self.encoding_of(name, other).codec == codec) {
-            self.close_feed(peer, name, &attached);
-        }
-        if others().next().is_none() {
+        close_feed(peer, &attached);
+        if !self.channels.values().any(|other| other.channel == attached.channel) {
             self.presence.leave_place(&attached.place());
         }
     }
+}
 
-    fn close_feed(&self, peer: &Peer, name: &str, attached: &Attached) {
-        let Ok(identity) = peer.signed_in() else { return };
-        let codec = self.encoding_of(name, attached).codec;
-        identity.session.close_encoded(&attached.channel.destination(), codec);
+pub async fn open_feed(peer: &Peer, open: Open) -> Result<(), ErrorInfo> {
+    let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+    session.open(open).await.map_err(|refusal| channel_error(&refusal))
+}
+
+fn close_feed(peer: &Peer, attached: &Attached) {
+    if let Ok(identity) = peer.signed_in() {
+        identity.session.close_encoded(&attached.channel.destination(), attached.codec);
     }
 }
 

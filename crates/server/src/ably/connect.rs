@@ -3,6 +3,7 @@
 use super::encoder::encode;
 use super::handshake::Handshake;
 use super::jaibber::ProjectChannels;
+use super::openings::Openings;
 use super::session::{AblyConnection, Connected, Expiry, details};
 use super::{credentials, principal};
 use crate::auth::secrets::random_bytes;
@@ -69,6 +70,7 @@ impl AblyConnection {
             presence,
             projects: ProjectChannels::default(),
             channels: HashMap::new(),
+            openings: Openings::default(),
             expiry: Expiry::of(&caller, &app),
             caller,
             is_closed: false,

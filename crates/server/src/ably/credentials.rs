@@ -3,6 +3,7 @@
 //! Owns: which caller and which capability a credential proves. The engine decides about permissions, by the grants of
 //! the caller and its key.
 
+use super::jaibber::DerivedIds;
 use super::nonces::Nonces;
 use super::signing_keys::{self, SigningKeys};
 use super::tokens::{AblyTokens, Claims, Issuer};
@@ -32,15 +33,17 @@ pub struct AblySecrets {
     pub(super) keys: SigningKeys,
     pub(super) tokens: AblyTokens,
     pub(super) nonces: Nonces,
+    pub(super) agent_ids: DerivedIds,
 }
 
 impl AblySecrets {
-    pub fn new(hub_secret: &[u8]) -> Self {
+    pub fn new(hub_secret: &[u8], hub_started: Time) -> Self {
         Self {
             connections: ConnectionSecret::new(hub_secret),
             keys: SigningKeys::new(hub_secret),
             tokens: AblyTokens::new(hub_secret),
-            nonces: Nonces::default(),
+            nonces: Nonces::new(hub_started),
+            agent_ids: DerivedIds::new(hub_secret),
         }
     }
 

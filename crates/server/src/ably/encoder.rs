@@ -1,12 +1,12 @@
-//! Encoders of realtime connections: one per format for all connections, and one per connection for those that do not
-//! receive their own messages or name a channel with parameters.
+//! Encoders of realtime connections: one per format for all connections, and those of a single connection that does not
+//! receive its own messages or names channels with parameters.
 
 use super::jaibber;
 use crate::connection::frame;
 use crate::encoders::{Encoder, concat};
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_engine::feed::{DisconnectReason, Names, OccupantList};
+use parlor_engine::feed::{Codec, DisconnectReason, Names, OccupantList};
 use parlor_model::{Destination, Epoch, Event, LoggedEvent, Occupant, RoomId, Signal, SignalStamp};
 use parlor_wire::ably::channel::Channel;
 use parlor_wire::ably::codes::{self, ErrorInfo};
@@ -15,7 +15,7 @@ use parlor_wire::ably::presence::PresenceAction;
 use parlor_wire::ably::serial::{ConnectionId, sync_serial};
 use parlor_wire::ably::{egress, occupants};
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 /// Encodes a frame as a WebSocket message.
@@ -134,38 +134,72 @@ pub fn disconnected(error: ErrorInfo, close: u16, format: Format) -> Bytes {
     frame::concat(&[encode(&last, format), frame::close(close, &reason)])
 }
 
-/// Encoder of a single connection.
-pub struct OwnEncoder {
+/// Encoders of a single connection: one for the channels under their plain names, if the connection does not receive
+/// its own messages, and one for each name with parameters of the same channel, so that each name has a feed of its own.
+pub struct OwnEncoders {
     shared: AblyEncoder,
     /// Whether the connection receives its own messages.
     echo: bool,
     /// Set when the connection has authenticated, before its first item.
     id: OnceLock<ConnectionId>,
-    /// Names under which the connection has attached each channel, if one of them has parameters. The connection's
-    /// loop writes it, and its writer reads it.
-    names: Mutex<HashMap<Box<str>, BTreeSet<Box<str>>>>,
+    /// The connection's loop writes the names, and its writer reads them.
+    names: Mutex<AttachedNames>,
 }
 
-impl OwnEncoder {
+/// Attached names with parameters.
+#[derive(Default)]
+struct AttachedNames {
+    /// Names by channel, with the index of their codec.
+    by_channel: HashMap<Box<str>, Vec<(usize, Box<str>)>>,
+    /// Index that was assigned last. The next one follows it, so that an index is not used again at once: items of a
+    /// detached name may still be queued.
+    last: usize,
+}
+
+/// Maximum number of attached names of one channel with parameters.
+pub const MAX_NAMES: usize = 8;
+
+/// Encoder of the private codec with this index; 0 is that of plain names.
+struct OwnEncoder {
+    connection: Arc<OwnEncoders>,
+    index: usize,
+}
+
+impl OwnEncoders {
     pub fn new(shared: AblyEncoder, echo: bool) -> Self {
         Self { shared, echo, id: OnceLock::new(), names: Mutex::default() }
+    }
+
+    /// The encoders by the index of their codec.
+    pub fn all(self: &Arc<Self>) -> Arc<[Arc<dyn Encoder>]> {
+        let encoder = |index| Arc::new(OwnEncoder { connection: self.clone(), index }) as Arc<dyn Encoder>;
+        (0..=MAX_NAMES).map(encoder).collect()
     }
 
     pub fn begin(&self, id: &ConnectionId) {
         let _ = self.id.set(id.clone());
     }
 
-    /// Sends the frames of a channel under a name with parameters, too.
-    pub fn add_name(&self, channel: &str, name: &str) {
-        self.names.lock().entry(channel.into()).or_default().insert(name.into());
+    /// Assigns a codec to a name of a channel; `None` if the channel has too many names.
+    pub fn add_name(&self, channel: &str, name: &str) -> Option<Codec> {
+        let AttachedNames { by_channel, last } = &mut *self.names.lock();
+        let of_channel = by_channel.entry(channel.into()).or_default();
+        if let Some((index, _)) = of_channel.iter().find(|(_, known)| **known == *name) {
+            return codec(*index);
+        }
+        let is_free = |index: &usize| of_channel.iter().all(|(used, _)| used != index);
+        let index = (0..MAX_NAMES).map(|step| 1 + (*last + step) % MAX_NAMES).find(is_free)?;
+        of_channel.push((index, name.into()));
+        *last = index;
+        codec(index)
     }
 
     pub fn remove_name(&self, channel: &str, name: &str) {
-        let mut names = self.names.lock();
-        if let Some(of_channel) = names.get_mut(channel) {
-            of_channel.remove(name);
+        let by_channel = &mut self.names.lock().by_channel;
+        if let Some(of_channel) = by_channel.get_mut(channel) {
+            of_channel.retain(|(_, known)| **known != *name);
             if of_channel.is_empty() {
-                names.remove(channel);
+                by_channel.remove(channel);
             }
         }
     }
@@ -180,53 +214,56 @@ impl OwnEncoder {
         let own = self.id.get().map(|own| own.as_str());
         own.is_some() && message.origin.as_ref().map(|origin| &*origin.connection) == own
     }
+}
 
-    /// Frames a payload once for each name of its channel.
-    fn named(&self, payload: &[u8]) -> Bytes {
-        let names = self.names.lock();
-        if names.is_empty() {
-            return message(payload, self.shared.format);
+fn codec(index: usize) -> Option<Codec> {
+    u8::try_from(index).ok().map(Codec::private)
+}
+
+impl OwnEncoder {
+    /// Frames a payload under the name of its channel; `None` if the name is no longer attached.
+    fn named(&self, payload: &[u8]) -> Option<Bytes> {
+        let format = self.connection.shared.format;
+        if self.index == 0 {
+            return Some(message(payload, format));
         }
-        let Ok(decoded) = Frame::decode(payload, self.shared.format) else {
-            return message(payload, self.shared.format);
-        };
-        let Some(of_channel) = decoded.channel.as_deref().and_then(|channel| names.get(channel)) else {
-            return message(payload, self.shared.format);
-        };
-        let mut frames = BytesMut::new();
-        for name in of_channel {
-            let renamed = Frame { channel: Some(Cow::Borrowed(name)), ..decoded.clone() };
-            frames.extend_from_slice(&encode(&renamed, self.shared.format));
-        }
-        frames.freeze()
+        let decoded = Frame::decode(payload, format).ok()?;
+        let names = self.connection.names.lock();
+        let (_, name) = names
+            .by_channel
+            .get(decoded.channel.as_deref()?)?
+            .iter()
+            .find(|(index, _)| *index == self.index)?;
+        let renamed = Frame { channel: Some(Cow::Borrowed(name)), ..decoded.clone() };
+        Some(encode(&renamed, format))
     }
 }
 
 impl Encoder for OwnEncoder {
     fn event(&self, logged_event: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
-        if !self.echo && self.is_own(logged_event) {
+        if !self.connection.echo && self.connection.is_own(logged_event) {
             return None;
         }
-        self.shared.event_payload(logged_event).map(|payload| self.named(&payload))
+        self.named(&self.connection.shared.event_payload(logged_event)?)
     }
 
     fn room_lost(&self, room: &RoomId, _: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
-        self.shared.lost_payload(room).map(|payload| self.named(&payload))
+        self.named(&self.connection.shared.lost_payload(room)?)
     }
 
     fn signal(&self, signal: &Signal, stamp: SignalStamp, _: Option<&str>) -> Option<Bytes> {
-        if !self.echo && self.is_own_signal(signal) {
+        if !self.connection.echo && self.connection.is_own_signal(signal) {
             return None;
         }
-        self.shared.signal_payload(signal, stamp).map(|payload| self.named(&payload))
+        self.named(&self.connection.shared.signal_payload(signal, stamp)?)
     }
 
     fn occupants(&self, list: &OccupantList) -> Option<Bytes> {
-        let payloads = self.shared.occupants_payloads(list)?;
-        concat(payloads.iter().map(|payload| self.named(payload)))
+        let payloads = self.connection.shared.occupants_payloads(list)?;
+        concat(payloads.iter().filter_map(|payload| self.named(payload)))
     }
 
     fn disconnect(&self, reason: DisconnectReason) -> Bytes {
-        self.shared.disconnect(reason)
+        self.connection.shared.disconnect(reason)
     }
 }

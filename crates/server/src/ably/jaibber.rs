@@ -5,9 +5,11 @@
 mod agents;
 mod conversation;
 mod encode;
+mod ids;
 mod replies;
 
 pub use encode::{event, signal};
+pub use ids::DerivedIds;
 
 use super::channel_error;
 use crate::connection::peer::Peer;
@@ -73,7 +75,8 @@ impl ProjectChannels {
                     return Err(not_hosted());
                 }
                 let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
-                session.typing(room, facts.username);
+                let published = session.typing(room, facts.username);
+                published.map_err(|refusal| channel_error(&refusal))?;
                 Ok(Outcome::Done)
             }
             MessageType::Typing

@@ -112,10 +112,13 @@ impl Connected {
     }
 
     /// Sends the members of a channel again.
-    pub fn send_presence(&self, peer: &Peer, frame: &Frame<'_>) -> Reply {
+    pub async fn send_presence(&mut self, peer: &Peer, frame: &Frame<'_>) -> Reply {
+        if let Some(name) = frame.channel.as_deref() {
+            self.settle(peer, name).await;
+        }
         let attached = frame.channel.as_deref().and_then(|name| self.channels.get(name));
         if let (Some(attached), Ok(identity)) = (attached, peer.signed_in()) {
-            identity.session.resend_occupants(&attached.place());
+            identity.session.resend_occupants(&attached.place(), attached.codec);
         }
         Reply::None
     }

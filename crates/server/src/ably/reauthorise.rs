@@ -1,11 +1,12 @@
 //! AUTH: a client presents a new token on a live connection.
 
-use super::attach::Attached;
+use super::attach::{Attached, open_feed};
 use super::credentials;
 use super::encoder::encode;
 use super::principal;
 use super::session::{Connected, Expiry, details};
 use crate::connection::peer::Peer;
+use crate::http::rate_limits::RateLimitKey;
 use parlor_engine::feed::Since;
 use parlor_wire::ably::codes::{self, ErrorInfo};
 use parlor_wire::ably::frames::Frame;
@@ -18,6 +19,10 @@ impl Connected {
         let missing = || ErrorInfo::new(codes::NO_CREDENTIALS, "AUTH needs a token");
         let auth = frame.auth.ok_or_else(missing)?;
         let app = &peer.app;
+        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
+        // Verifying a credential reads the store, like a request.
+        let counted = app.limits.count(&RateLimitKey::User(session.user().clone()));
+        counted.map_err(|refusal| codes::error(&refusal))?;
         let token = Some(auth.access_token.as_str());
         let mut caller = credentials::of_connection(app, None, token, None, self.address).await?;
         if let (Some(own), Some(given)) = (self.caller.identity.announced(), caller.identity.announced())
@@ -30,7 +35,6 @@ impl Connected {
             // A token that permits any client id keeps the client id of the connection.
             caller.identity = self.caller.identity.clone();
         }
-        let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
         session.reauthorise(caller.caller.clone()).await.map_err(|refusal| codes::error(&refusal))?;
         self.presence.set_caller(&caller.caller).await.map_err(|refusal| codes::error(&refusal))?;
         self.expiry = Expiry::of(&caller, app);
@@ -39,6 +43,9 @@ impl Connected {
         let key = credentials::connection_secret(app).sign(&key, &principal(&self.caller.caller));
         let connected = Frame::connected(self.id.as_str(), details(app, &self.caller, key));
         peer.outbox.push(encode(&connected, self.format));
+        for failed in self.openings.settle_all().await {
+            self.close_channel(peer, &failed);
+        }
         let names: Vec<Box<str>> = self.channels.keys().cloned().collect();
         for name in names {
             if let Err(error) = self.check_channel(peer, &name).await {
@@ -51,11 +58,13 @@ impl Connected {
 
     /// Opens the feed of a channel again, which checks its permission.
     async fn check_channel(&mut self, peer: &Peer, name: &str) -> Result<(), ErrorInfo> {
-        let Some(Attached { channel, requested, .. }) = self.channels.get(name) else { return Ok(()) };
-        let (channel, requested) = (channel.clone(), *requested);
+        let Some(Attached { channel, requested, codec, .. }) = self.channels.get(name) else { return Ok(()) };
+        let (channel, requested, codec) = (channel.clone(), *requested, *codec);
         let modes = self.modes_in(&channel, requested)?;
-        let attached = Attached { channel, requested, modes };
-        self.open(peer, name, &attached, Since::Now, None).await?;
+        let attached = Attached { channel, requested, modes, codec };
+        if let Some(open) = self.feed(peer, &attached, Since::Now, None) {
+            open_feed(peer, open).await?;
+        }
         self.channels.insert(name.into(), attached);
         Ok(())
     }

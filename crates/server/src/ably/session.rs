@@ -2,9 +2,10 @@
 
 use super::attach::Attached;
 use super::credentials::AblyCaller;
-use super::encoder::{AblyEncoder, OwnEncoder, disconnected, encode};
+use super::encoder::{AblyEncoder, OwnEncoders, disconnected, encode};
 use super::handshake::Handshake;
 use super::jaibber::{ConnectionFacts, ProjectChannels};
+use super::openings::Openings;
 use super::{HEARTBEAT, MAX_IDLE, STATE_TTL};
 use crate::App;
 use crate::connection::fixed_window::FixedWindow;
@@ -39,7 +40,7 @@ pub struct AblyConnection {
     format: Format,
     echo: bool,
     heartbeats: bool,
-    pub(super) own: Arc<OwnEncoder>,
+    pub(super) own: Arc<OwnEncoders>,
     /// `None` until the client has authenticated. Boxed, because it is unused while the handshake is checked.
     pub(super) connected: Option<Box<Connected>>,
 }
@@ -51,7 +52,7 @@ pub struct Connected {
     pub generation: u64,
     pub format: Format,
     pub echo: bool,
-    pub own: Arc<OwnEncoder>,
+    pub own: Arc<OwnEncoders>,
     pub address: IpAddr,
     pub caller: AblyCaller,
     pub username: Box<str>,
@@ -59,6 +60,8 @@ pub struct Connected {
     pub projects: ProjectChannels,
     /// Channels by the name that the client uses.
     pub channels: HashMap<Box<str>, Attached>,
+    /// Channels of `channels` whose feeds are not open yet.
+    pub openings: Openings,
     pub expiry: Option<Expiry>,
     /// Whether the client has closed the connection, so that it cannot be resumed.
     pub is_closed: bool,
@@ -119,7 +122,7 @@ struct Fields {
 impl AblyConnection {
     pub fn new(app: &App, handshake: &Handshake) -> Self {
         let Handshake { format, echo, heartbeats, .. } = *handshake;
-        let own = Arc::new(OwnEncoder::new(
+        let own = Arc::new(OwnEncoders::new(
             AblyEncoder { format, epoch: app.hub.epoch(), names: app.hub.names() },
             echo,
         ));
@@ -186,7 +189,7 @@ impl Protocol for AblyConnection {
     }
 
     fn encoder(&self, encoders: &Arc<Encoders>) -> ConnectionEncoder {
-        ConnectionEncoder::private(encoders, self.own.clone())
+        ConnectionEncoder::private(encoders, self.own.all())
     }
 
     fn max_message_bytes(app: &App) -> usize {
@@ -251,16 +254,19 @@ impl Protocol for AblyConnection {
             ConnectionRequest::Frame(frame) => *frame,
         };
         let Some(connected) = &mut self.connected else { return Reply::None };
+        for failed in connected.openings.failed() {
+            connected.close_channel(peer, &failed);
+        }
         match frame.action {
             Action::Heartbeat => {
                 let answer = Frame { id: frame.id, ..Frame::new(Action::Heartbeat) };
                 self.reply(&answer)
             }
             Action::Attach => connected.attach(peer, frame).await,
-            Action::Detach => connected.detach(peer, frame),
+            Action::Detach => connected.detach(peer, frame).await,
             Action::Message => connected.publish(peer, frame).await,
             Action::Presence => connected.change_presence(peer, frame).await,
-            Action::Sync => connected.send_presence(peer, &frame),
+            Action::Sync => connected.send_presence(peer, &frame).await,
             Action::Auth => {
                 if let Err(error) = connected.reauthorise(peer, frame).await {
                     self.reject(peer, error);
@@ -335,7 +341,8 @@ impl Protocol for AblyConnection {
 
     async fn end(self, peer: &Peer) {
         let Some(connected) = self.connected else { return };
-        let Connected { id, generation, is_closed, presence, projects, .. } = *connected;
+        let Connected { id, generation, is_closed, presence, projects, openings, .. } = *connected;
+        openings.end().await;
         peer.app.ably_connections.end(&id, generation, is_closed, peer.app.hub.now());
         if is_closed {
             presence.close();

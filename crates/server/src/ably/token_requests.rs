@@ -58,8 +58,13 @@ async fn issue(app: &App, name: &str, request: &AblyRequest, body: Body) -> Resu
     body.verify(&secret, now, WINDOW)?;
     let grant = body.grant(&capability_of(&key.key)?)?;
     let nonce = body.nonce.as_deref().unwrap_or_default();
-    app.ably.nonces.take(&key.key.id, nonce, now).map_err(|rejected| match rejected {
+    let signed_at = Time(body.timestamp.unwrap_or_default().saturating_mul(1000));
+    app.ably.nonces.take(&key.key.id, nonce, signed_at, now).map_err(|rejected| match rejected {
         Rejected::Replayed => ErrorInfo::new(codes::NONCE_REPLAYED, "Token request was used before"),
+        Rejected::BeforeStart => {
+            let words = "Token request is older than the start of the hub: sign it again";
+            ErrorInfo::new(codes::TIMESTAMP_OUT_OF_RANGE, words)
+        }
         Rejected::Full => ErrorInfo::new(codes::RATE_LIMITED, "Too many token requests"),
     })?;
     Ok(issue_for_key(app, &key.key.id, grant))

@@ -29,7 +29,8 @@ pub struct Peer {
 }
 
 pub struct Identity {
-    pub session: Session,
+    /// Shared with tasks of the connection that open feeds.
+    pub session: Arc<Session>,
     /// Counts the connection towards its user.
     _permit: ConcurrencyPermit,
 }
@@ -86,7 +87,7 @@ impl Peer {
         let (session, auth_context, permit) =
             admit(&self.app, &mut self.unauthenticated_permit, &caller, new).await?;
         self.failed_sign_ins = 0;
-        self.identity = Some(Identity { session, _permit: permit });
+        self.identity = Some(Identity { session: Arc::new(session), _permit: permit });
         Ok(auth_context)
     }
 

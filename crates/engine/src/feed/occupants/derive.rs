@@ -145,13 +145,36 @@ impl Fanout {
         rooms: &BTreeSet<RoomId>,
     ) {
         let Some(place) = state.occupants.users_place.clone() else { return };
-        for occupant in state.occupants.sets.entered_by(user, &place) {
-            let occupant = state.renewed(&occupant, self.clock.now());
-            self.send_to_viewers(state, &place, |occupants, viewer| {
-                let change = entered_change(rooms_before, rooms, occupants.rooms_of(viewer)?)?;
-                (viewer != user).then(|| (change, occupant.clone()))
-            });
+        let entered = state.occupants.sets.entered_by(user, &place);
+        if entered.is_empty() || !state.has_presence_subscribers(&place) {
+            return;
         }
+        // One pass over the subscribers for all members: each subscriber receives the same change of every member.
+        let renewed = entered.iter().map(|occupant| {
+            let occupant = state.renewed(occupant, self.clock.now());
+            (occupant, self.number(state, 1).1)
+        });
+        let renewed: Vec<(Arc<Occupant>, SignalStamp)> = renewed.collect();
+        let mut by_user: HashMap<UserId, Option<OccupantChange>> = HashMap::new();
+        let mut by_change: HashMap<_, Vec<Arc<NumberedSignal>>> = HashMap::new();
+        state.each_at(&place, |subscriber| {
+            let viewer = &subscriber.user;
+            if !subscriber.kinds.includes(Kinds::PRESENCE) || viewer == user {
+                return;
+            }
+            let change = *by_user
+                .entry(viewer.clone())
+                .or_insert_with(|| entered_change(rooms_before, rooms, state.occupants.rooms_of(viewer)?));
+            let Some(change) = change else { return };
+            let signals = by_change.entry(discriminant(&change)).or_insert_with(|| {
+                let signal =
+                    |(occupant, stamp): &(_, SignalStamp)| occupant_signal(&place, change, occupant, *stamp);
+                renewed.iter().map(signal).collect()
+            });
+            for signal in signals {
+                subscriber.outbox.push_item(subscriber.codec, Item::Signal(signal.clone()));
+            }
+        });
     }
 
     /// Publishes to a viewer whose rooms have changed the members of the place of all users that appear, change or

@@ -41,11 +41,11 @@ impl Fanout {
     }
 
     /// Sends the presence set again to those of these subscribers that have the place open.
-    pub(in crate::feed) fn resend_occupants(&self, ids: &[SubscriberId], place: &Path) {
+    pub(in crate::feed) fn resend_occupants(&self, id: SubscriberId, place: &Path) {
         let state = &mut *self.state.lock();
         let mut receivers = Vec::new();
         state.each_at(place, |subscriber| {
-            if ids.contains(&subscriber.id) && subscriber.kinds.includes(Kinds::PRESENCE) {
+            if subscriber.id == id && subscriber.kinds.includes(Kinds::PRESENCE) {
                 receivers.push((subscriber.user.clone(), subscriber.outbox.clone(), subscriber.codec));
             }
         });

@@ -2,10 +2,12 @@
 
 use super::super::scheduler::GatewayConnectionId;
 use super::Hosting;
+use crate::permission::{CallerContext, InRoom, PermitError};
+use crate::read_view::ReadView;
 use parlor_model::command::{CreateTask, ReportTask, ReportUsage, UpdatePlan};
 use parlor_model::run_event::Plan;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RoomRole, RunContext, RunEvent, RunId,
+    Agent, AgentId, Caller, EntityKind, MemberId, Operation, Refusal, RoomId, RoomRole, RunContext, RunEvent, RunId, Scope,
     Signal, TaskId, TaskPriority, TaskStatus, UsageReport, mention,
 };
 
@@ -139,35 +141,44 @@ impl Hosting {
 }
 
 impl Hosting {
-    /// Requests the agents with this name in a room, or all agents of the room, to end. Allowed for admins of the room,
-    /// and for the owner of every agent with the name.
+    /// Requests the agents with this name in a room, or all agents of the room, to end. Allowed for admins of the room
+    /// who may publish in it, and for the owner of every agent with the name, with the scope for agents.
     pub async fn dismiss_agents(
         &self,
         caller: &Caller,
         room: &RoomId,
         agent_name: Option<&str>,
     ) -> Result<(), Refusal> {
-        let by = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        let (user, of, name) = (by.clone(), room.clone(), agent_name.map(Box::<str>::from));
-        let found = self.hub.read_snapshot(move |_, store| {
-            let Some(member) = store.member(&of, &MemberId::User(user.clone()))? else { return Ok(None) };
-            let mut agents = Vec::new();
-            for id in store.agents_in(&of)? {
-                agents.extend(store.agent(&id)?);
-            }
-            let named =
-                |agent: &Agent| name.as_ref().is_some_and(|name| mention::same_name(&agent.name, name));
-            let mut named = agents.iter().filter(|agent| named(agent)).peekable();
-            let owns_all = named.peek().is_some() && named.all(|agent| agent.owner == user);
-            Ok(Some((member.role >= RoomRole::Admin || owns_all, member.name)))
+        let (who, of, name) = (caller.clone(), room.clone(), agent_name.map(Box::<str>::from));
+        let permitted = self.hub.read_snapshot(move |hub, snapshot| {
+            hub.with_view(&who, snapshot, |caller, view| {
+                PermitError::split(may_dismiss(caller, view, &of, name.as_deref()))
+            })
         });
-        let (allowed, username) = found.await?.ok_or(Refusal::NotAMember { room: room.clone() })?;
-        if !allowed {
-            return Err(Refusal::Forbidden);
-        }
+        let InRoom { caller, member, .. } = permitted.await??;
+        let (by, username) = (caller.user.id.clone(), member.name.clone());
         let agent_name = agent_name.map(Into::into);
         let signal = Signal::AgentsDismissed { room: room.clone(), by, username, agent_name };
         self.hub.fanout().signal_room(room, &signal, None);
         Ok(())
     }
+}
+
+fn may_dismiss(
+    caller: &CallerContext,
+    view: &mut ReadView<'_>,
+    room: &RoomId,
+    name: Option<&str>,
+) -> Result<InRoom, PermitError> {
+    let own = view.at_room_for_any(caller, &[Operation::Publish, Operation::Presence], room)?;
+    if own.member.role >= RoomRole::Admin && own.caller.is_permitted_in(Operation::Publish, room) {
+        return Ok(own);
+    }
+    let mut named = Vec::new();
+    for id in view.store.agents_in(room)? {
+        let agent = view.agent(&id)?;
+        named.extend(agent.filter(|agent| name.is_some_and(|name| mention::same_name(&agent.name, name))));
+    }
+    let owns_all = !named.is_empty() && named.iter().all(|agent| agent.owner == own.caller.user.id);
+    if owns_all && own.caller.has(Scope::Agents) { Ok(own) } else { Err(Refusal::Forbidden.into()) }
 }

@@ -14,7 +14,7 @@ use parlor_model::query::{
     CountReplies, GetMessage, ListDestinationHistory, ListHistory, ListRecent, ListReplies, ListRevisions,
     MayPromptAgent, Page, SearchCursor, SearchMessages,
 };
-use parlor_model::{AgentId, Destination, MessageId, Path, RoomId, RoomSelection, Seq};
+use parlor_model::{AgentId, Destination, MessageId, Path, Post, PostAuthor, RoomId, RoomSelection, Seq};
 
 table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -22,6 +22,9 @@ table! { commands: AnyCommand;
     AnyCommand::Post(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   post(), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   post(), NO_ROOM;
+        "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", ALL_SCOPES, post_by_agent(), OWN_AGENT_IN_ROOM;
+        "who   who   out   out   out   out   out   out   out   no    out   who  ", ALL_SCOPES, post_by_agent(), CHAT_WITH_OWN_AGENT;
+        "who   who   out   ?bot  ?bot  ?bot  out   out   out   no    yes   who  ", ALL_SCOPES, post_by_agent(), TASK_AGENT_IN_ROOM;
     }
     AnyCommand::EditMessage(_) => {
         "who   who   ?msg  yes   yes   yes   ?msg  ?msg  ?msg  no    yes   who  ", WRITE,   edit(), OWN_MESSAGE;
@@ -143,6 +146,15 @@ table! { queries: AnyQuery;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_CLEARED_AWAY;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), MESSAGE_ON_A_PATH;
         "who   who   ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  ?msg  no    ?msg  who  ", READ,    reply_count(), NO_ROOM;
+    }
+}
+
+/// A post in the name of the agent `coder`.
+fn post_by_agent() -> Post {
+    let agent = AgentId::stored("coder");
+    Post {
+        author: Some(Box::new(PostAuthor { agent, claimed_depth: 0, claimed_chain: Vec::new() })),
+        ..post()
     }
 }
 

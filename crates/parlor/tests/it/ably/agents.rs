@@ -2,6 +2,7 @@
 
 use parlor_testkit::ably::{Ably, json as json_message, object_of};
 use parlor_testkit::events::EventReader;
+use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::RestClient;
 use parlor_testkit::socket::TEST_TIMEOUT;
 use parlor_wire::ably::frames::{Format, Message};
@@ -270,5 +271,29 @@ async fn an_agent_posts_messages_of_its_own_and_files_of_its_owner() {
     assert_eq!(texts(&own), ["see"]);
     let attached = &object_of(&own[0])["attachments"][0];
     assert_eq!((&attached["id"], &attached["fileSize"]), (&file["id"], &json!(6)));
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_enters_although_another_user_has_registered_its_ids() {
+    let scene = Scene::start().await;
+    let (ann, bob, eve) = (scene.person("ann").await, scene.person("bob").await, scene.person("eve").await);
+    let room = ann.make_room("kitchen", &[]).await.unwrap();
+    add_admin(&ann, &room, &bob).await;
+    let bot = Bot::enter(&bob, "Coder", &room).await;
+    let agents = bob.get("/api/agents").await.unwrap().data().unwrap();
+    let own = agents.as_array().unwrap().iter().find(|agent| agent["name"] == "Coder").unwrap().clone();
+    let (id, gateway) = (own["id"].as_str().unwrap(), own["gatewayId"].as_str().unwrap());
+    bob.delete(&format!("/api/agents/gateways/{gateway}")).await.unwrap().data().unwrap();
+    bot.ably.close().await.unwrap();
+    let mut thief = Gateway::connect(&eve, gateway).await.unwrap();
+    thief.register(id, "Coder").await.unwrap();
+    let taken = eve.get("/api/agents").await.unwrap().data().unwrap();
+    assert!(taken.as_array().unwrap().iter().any(|agent| agent["id"] == id), "{taken}");
+
+    let mut bot = Bot::enter(&bob, "Coder", &room).await;
+    ann.post_message(&room, "@coder help").await.unwrap();
+    bot.wait_for("@coder help").await;
+    bot.respond("reply-1", "done").await;
     scene.ends_well().await;
 }

@@ -8,7 +8,8 @@ use hmac::{Hmac, KeyInit, Mac};
 use parlor_testkit::ably::Ably;
 use parlor_testkit::rest::{RestClient, RestResponse};
 use parlor_wire::ably::auth::TokenRequest;
-use parlor_wire::ably::frames::Format;
+use parlor_wire::ably::frames::{Action, Format};
+use parlor_wire::ably::presence::PresenceAction;
 use reqwest::Method;
 use serde_json::{Value, json};
 use sha2::Sha256;
@@ -262,5 +263,91 @@ async fn a_token_expires_and_a_page_of_another_origin_may_request_one() {
     let preflight = preflight.send().await.unwrap();
     assert_eq!(preflight.status(), 204);
     assert_eq!(preflight.headers()["access-control-allow-origin"], "*");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_request_from_before_a_restart_is_not_accepted_again() {
+    let mut scene = Scene::start().await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    let mut request = token_request(&key, None, "0123456789abcdef");
+    request.timestamp = Some(millis() - 2 * 60 * 1000);
+    request.mac = Some(request.sign(key.split_once(':').unwrap().1));
+    scene.advance(Duration::from_secs(1));
+    assert_error(&request_token(scene.url(), &request).await, 401, 40104);
+
+    let request = token_request(&key, None, "1123456789abcdef");
+    assert_eq!(request_token(scene.url(), &request).await.status, 201);
+    scene.advance(Duration::from_secs(3 * 60));
+    scene.crash_and_restart().await;
+    assert_error(&request_token(scene.url(), &request).await, 401, 40104);
+    let mut later = token_request(&key, None, "2123456789abcdef");
+    later.timestamp = Some(millis() + 3 * 60 * 1000);
+    later.mac = Some(later.sign(key.split_once(':').unwrap().1));
+    assert_eq!(request_token(scene.url(), &later).await.status, 201);
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn new_tokens_of_a_connection_count_as_requests_of_its_user() {
+    let scene = Scene::with(&[("PARLOR_LIMITS", "on"), ("PARLOR_API_RATE_LIMIT_MAX", "12")]).await;
+    let ann = scene.person("ann").await;
+    let token = token(&ann).await;
+    let mut client = Ably::connect(scene.url(), Format::Json, &[("access_token", &token)]).await.unwrap();
+    let mut renewed = 0;
+    let error = loop {
+        client.authorize(&token).await.unwrap();
+        let answer = client.frame().await.unwrap();
+        match answer.action {
+            Action::Connected => renewed += 1,
+            Action::Disconnected => break answer.error.unwrap(),
+            _ => panic!("{answer:?}"),
+        }
+        assert!(renewed < 20, "the hub accepts every token");
+    };
+    assert!(renewed > 0);
+    assert_eq!(error.code, 42910);
+    client.closed().await.unwrap();
+    // The client library connects again after DISCONNECTED.
+    Ably::connect(scene.url(), Format::Json, &[("access_token", &token)]).await.unwrap();
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_keys_of_an_owner_who_is_no_longer_an_admin_end_at_once() {
+    let scene = Scene::start().await;
+    let (url, boss) = (scene.url(), scene.person("boss").await);
+    let path = format!("/api/users/{}", boss.user_id());
+    let with_role = async |role: &str| {
+        scene.admin.put(&path, json!({ "role": role })).await.unwrap().data().unwrap();
+    };
+    with_role("admin").await;
+    let key = key(&boss, json!({ "*": ["*"] })).await;
+    let other = super::key(&scene.admin, json!({ "*": ["*"] })).await;
+    let token = request_token(url, &token_request(&key, None, "0123456789abcdef")).await;
+    let token = token.body["token"].as_str().unwrap().to_owned();
+    let mut of_key = with_key(url, &key, Format::Json).await;
+    let mut of_token = Ably::connect(url, Format::Msgpack, &[("access_token", &token)]).await.unwrap();
+    let mut witness = with_key(url, &other, Format::Json).await;
+    witness.attach("c").await.unwrap();
+    of_key.present("c", PresenceAction::Enter, Some("ann"), None).await.unwrap();
+    let entered = witness.wait_on(Action::Presence, "c").await.unwrap();
+    assert_eq!(entered.presence.unwrap()[0].action, PresenceAction::Enter);
+
+    with_role("user").await;
+    of_key.closed().await.unwrap();
+    of_token.closed().await.unwrap();
+    let left = witness.wait_on(Action::Presence, "c").await.unwrap();
+    assert_eq!(left.presence.unwrap()[0].action, PresenceAction::Leave);
+    assert_eq!(refused(url, &[("key", &key)]).await, 40101);
+    assert_eq!(refused(url, &[("access_token", &token)]).await, 40141);
+    let again = token_request(&key, None, "1123456789abcdef");
+    let issued = request_token(url, &again).await;
+    if issued.status == 201 {
+        let token = issued.body["token"].as_str().unwrap();
+        assert_eq!(refused(url, &[("access_token", token)]).await, 40141);
+    }
+    with_role("admin").await;
+    with_key(url, &key, Format::Json).await;
     scene.ends_well().await;
 }

@@ -348,3 +348,47 @@ async fn malformed_chat_messages_are_refused_and_the_room_stays_as_it_was() {
     client.say_json(&channel, "message", &good).await.unwrap();
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_limits_of_channels_members_and_messages_are_settings() {
+    let scene = Scene::with(&[
+        ("PARLOR_MAX_ABLY_CHANNELS", "2"),
+        ("PARLOR_MAX_ABLY_MESSAGE_SIZE", "70000"),
+        ("PARLOR_MAX_PRESENCE_MEMBERS", "4"),
+        ("PARLOR_MAX_PRESENCE_MEMBERS_PER_CHANNEL", "2"),
+        ("PARLOR_MAX_PRESENCE_MEMBERS_PER_CONNECTION", "3"),
+        ("PARLOR_MAX_PRESENCE_MEMBER_SIZE", "1024"),
+    ])
+    .await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    let mut client = Ably::open(scene.url(), Format::Json, &[("key", &key)]).await.unwrap();
+    let details = client.connected().await.unwrap().connection_details.unwrap();
+    assert_eq!(details.max_message_size, Some(70_000));
+    for channel in ["a", "b"] {
+        client.attach(channel).await.unwrap();
+    }
+    client.send(&Frame::of_channel(Action::Attach, "c")).await.unwrap();
+    assert_eq!(client.wait_on(Action::Error, "c").await.unwrap().error.unwrap().code, 90021);
+    let serial = client.publish("a", vec![text("n", &"x".repeat(70_001))]).await.unwrap();
+    assert_eq!(client.refused(serial).await.unwrap().code, 40009);
+
+    let mut other = with_key(scene.url(), &key, Format::Msgpack).await;
+    let long = "x".repeat(1_100);
+    let enters = [
+        (0, "a", "1", "", None),
+        (0, "a", "2", "", None),
+        (0, "a", "3", "", Some(50003)),
+        (0, "b", "1", &*long, Some(40009)),
+        (0, "b", "1", "", None),
+        (0, "b", "2", "", Some(50003)),
+        (1, "b", "3", "", None),
+        (1, "c", "1", "", Some(50003)),
+    ];
+    for (connection, channel, member, data, code) in enters {
+        let client = [&mut client, &mut other].into_iter().nth(connection).unwrap();
+        let enter = client.send_presence(channel, PresenceAction::Enter, Some(member), Some(data)).await;
+        let outcome = client.outcome(enter.unwrap()).await.unwrap();
+        assert_eq!(outcome.err().map(|error| error.code), code, "{connection} {channel} {member}");
+    }
+    scene.ends_well().await;
+}

@@ -374,7 +374,7 @@ async fn a_member_posts_and_reads_in_a_project_channel() {
     let forged = rest.post(&path(&own), &message(&ann, &own, "forged", "m3")).await;
     assert_eq!(forged.error().1, 40012);
     let elsewhere = rest.post(&path(&own), &message(&scene.admin, &other, "x", "m4")).await;
-    assert_eq!(elsewhere.error().1, 40013);
+    assert_eq!(elsewhere.error(), (401, 40160));
     scene.ends_well().await;
 }
 
@@ -400,5 +400,30 @@ async fn agents_that_may_receive_the_source_get_copies_and_others_do_not() {
     let mut admin = Broker::connect(scene.url(), scene.admin.token()).await.unwrap();
     let letters = admin.ok(json!({ "type": "msg.unmatched" })).await.unwrap();
     assert_eq!(letters["messages"], json!([]));
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn members_with_much_data_are_listed_in_several_pages() {
+    let scene = Scene::with(&[("PARLOR_MAX_PRESENCE_MEMBER_SIZE", "1048576")]).await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    let rest = Rest::new(&scene, &key);
+    let mut client = with_key(scene.url(), &key, Format::Msgpack).await;
+    let data = "x".repeat(900_000);
+    for member in 0..6 {
+        let name = format!("member-{member}");
+        client.present("c", PresenceAction::Enter, Some(&name), Some(&data)).await.unwrap();
+    }
+    let (mut pages, mut listed, mut query) = (0, Vec::new(), Some("limit=100".to_owned()));
+    while let Some(parameters) = query {
+        let page = rest.get(&format!("/channels/c/presence?{parameters}")).await;
+        let members = page.json().as_array().unwrap().clone();
+        listed.extend(members.iter().map(|member| member["clientId"].as_str().unwrap().to_owned()));
+        (pages, query) = (pages + 1, page.next());
+    }
+    assert_eq!(listed, (0..6).map(|member| format!("member-{member}")).collect::<Vec<_>>());
+    assert_eq!(pages, 2);
+    let batch = rest.get("/presence?channels=c,empty").await.json();
+    assert_eq!((&batch["results"][0]["error"]["code"], &batch["successCount"]), (&json!(40009), &json!(1)));
     scene.ends_well().await;
 }

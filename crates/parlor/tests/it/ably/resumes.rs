@@ -2,6 +2,7 @@
 
 use parlor_testkit::ably::{Ably, text, text_of};
 use parlor_wire::ably::frames::{Action, Format, Frame, flags};
+use parlor_wire::ably::presence::PresenceAction;
 use serde_json::json;
 
 use super::{key, with_key};
@@ -106,5 +107,44 @@ async fn a_connection_key_is_valid_for_its_key_only_and_not_after_a_close() {
             }
         }
     }
+    scene.ends_well().await;
+}
+
+/// The client reads nothing while a backlog that exceeds every buffer is sent to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_backlog_delays_no_frame_about_another_channel() {
+    let scene = Scene::start().await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    let mut publisher = with_key(scene.url(), &key, Format::Msgpack).await;
+    let data = "x".repeat(512 * 1024);
+    for n in 0..48 {
+        publisher.say("long", &n.to_string(), &data).await.unwrap();
+    }
+    publisher.attach("other").await.unwrap();
+    let mut client = with_key(scene.url(), &key, Format::Msgpack).await;
+    let rewound = |name: &'static str| Frame {
+        params: Some([("rewind".to_owned(), "2m".to_owned())].into()),
+        ..Frame::of_channel(Action::Attach, name)
+    };
+    client.send(&rewound("long")).await.unwrap();
+    client.publish("other", vec![text("n", "not delayed")]).await.unwrap();
+    assert_eq!(text_of(&publisher.messages("other", 1).await.unwrap()[0]), "not delayed");
+    client.send(&rewound("other")).await.unwrap();
+    client.present("other", PresenceAction::Enter, Some("ann"), None).await.unwrap();
+    publisher.wait_on(Action::Presence, "other").await.unwrap();
+
+    // A repeated ATTACH and a DETACH of the channel wait for it, or end it.
+    let backlog = client.messages("long", 48).await.unwrap();
+    let names = backlog.iter().map(|message| message.name.as_deref().unwrap().to_owned());
+    assert_eq!(names.collect::<Vec<_>>(), (0..48).map(|n| n.to_string()).collect::<Vec<_>>());
+    client.send(&Frame::of_channel(Action::Detach, "long")).await.unwrap();
+    client.wait_on(Action::Detached, "long").await.unwrap();
+    client.send(&rewound("long")).await.unwrap();
+    client.send(&Frame::of_channel(Action::Detach, "long")).await.unwrap();
+    client.wait_on(Action::Detached, "long").await.unwrap();
+    client.attach("long").await.unwrap();
+    client.so_far().await.unwrap();
+    publisher.say("long", "live", "").await.unwrap();
+    assert_eq!(client.messages("long", 1).await.unwrap()[0].name.as_deref(), Some("live"));
     scene.ends_well().await;
 }

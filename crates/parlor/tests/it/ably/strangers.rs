@@ -1,12 +1,12 @@
 //! Rooms and channels without permission, forged senders, and secrets in logs.
 
 use parlor_testkit::ably::{Ably, json as json_message, object_of, text_of};
-use parlor_wire::ably::frames::{Action, Format, Frame};
+use parlor_wire::ably::frames::{Action, Format, Frame, flags};
 use parlor_wire::ably::presence::PresenceAction;
 use serde_json::json;
 
 use super::{chat, connect, key, project, token, with_key};
-use crate::scene::{Scene, contents, following, heard};
+use crate::scene::{Scene, contents, following, heard, make_key, so_far};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_room_is_invisible_to_everyone_but_its_members() {
@@ -195,5 +195,127 @@ async fn similar_channel_names_share_nothing() {
     }
     let rest = client.so_far().await.unwrap();
     assert!(rest.iter().all(|frame| frame.action != Action::Message), "{rest:?}");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_removed_member_gets_an_error_in_every_mode() {
+    let scene = Scene::start().await;
+    let (ann, bob) = (scene.person("ann").await, scene.person("bob").await);
+    let room = ann.make_room("kitchen", &[&bob]).await.unwrap();
+    let channel = project(&room);
+    let modes = [flags::SUBSCRIBE, flags::PRESENCE_SUBSCRIBE, flags::PRESENCE, flags::PUBLISH];
+    let mut clients = Vec::new();
+    for modes in modes {
+        let mut client = connect(&bob, Format::Json).await;
+        let attach = |name: &str| {
+            let name = name.to_owned();
+            Frame { flags: Some(modes), channel: Some(name.into()), ..Frame::new(Action::Attach) }
+        };
+        client.attach_with(attach(&channel)).await.unwrap();
+        client.attach_with(attach(&format!("[?a=1]{channel}"))).await.unwrap();
+        clients.push(client);
+    }
+    let path = format!("/api/rooms/{room}/members/{}", bob.user_id());
+    ann.delete(&path).await.unwrap().data().unwrap();
+    for mut client in clients {
+        for name in [channel.clone(), format!("[?a=1]{channel}")] {
+            assert_eq!(client.wait_on(Action::Error, &name).await.unwrap().error.unwrap().code, 40160);
+        }
+        client
+            .send(&Frame { flags: Some(flags::PRESENCE), ..Frame::of_channel(Action::Attach, &channel) })
+            .await
+            .unwrap();
+        assert_eq!(client.wait_on(Action::Error, &channel).await.unwrap().error.unwrap().code, 40160);
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_scopes_of_an_api_key_limit_its_token() {
+    let scene = Scene::start().await;
+    let (ann, bob) = (scene.person("ann").await, scene.person("bob").await);
+    let room = ann.make_room("kitchen", &[&bob]).await.unwrap();
+    let channel = project(&room);
+    let mut page = following(&bob, &room).await;
+    let signal = |kind: &str, id: &str| {
+        let mut data = chat(&ann, "ann", &room, "", id);
+        data["type"] = json!(kind);
+        vec![json_message("message", &data)]
+    };
+    for (scopes, is_permitted) in [(&["read"][..], false), (&["read", "write"][..], true)] {
+        let (_, key) = make_key(&ann, scopes).await;
+        let mut client = connect(&ann.with_token(&key), Format::Json).await;
+        client.attach(&channel).await.unwrap();
+        for kind in ["typing", "deregister"] {
+            let serial =
+                client.publish(&channel, signal(kind, &format!("{kind}-{}", scopes.len()))).await.unwrap();
+            let outcome = client.outcome(serial).await.unwrap().map(drop).map_err(|error| error.code);
+            assert_eq!(outcome, if is_permitted { Ok(()) } else { Err(40160) }, "{kind} with {scopes:?}");
+        }
+        let typing = so_far(&mut page).await.into_iter().any(|frame| frame["type"] == "server:typing");
+        assert_eq!(typing, is_permitted);
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_ends_an_own_agent_with_the_scope_for_agents() {
+    let scene = Scene::with(&[("PARLOR_MEMBERS_ADD_AGENTS", "on")]).await;
+    let (ann, bob) = (scene.person("ann").await, scene.person("bob").await);
+    let room = ann.make_room("kitchen", &[&bob]).await.unwrap();
+    let body = json!({ "name": "Coder", "type": "claude-code" });
+    let agent = bob.post("/api/agents", body).await.unwrap().data().unwrap();
+    let member = json!({ "memberId": agent["id"], "memberType": "agent" });
+    bob.post(&format!("/api/rooms/{room}/members"), member).await.unwrap().data().unwrap();
+    let channel = project(&room);
+    let mut end = chat(&bob, "bob", &room, "", "end");
+    (end["type"], end["agentName"]) = (json!("deregister"), json!("Coder"));
+    for (scopes, is_permitted) in [(&["read", "write"][..], false), (&["read", "write", "agents"][..], true)]
+    {
+        let (_, key) = make_key(&bob, scopes).await;
+        let mut client = connect(&bob.with_token(&key), Format::Json).await;
+        let serial = client.publish(&channel, vec![json_message("message", &end)]).await.unwrap();
+        let outcome = client.outcome(serial).await.unwrap().map(drop).map_err(|error| error.code);
+        assert_eq!(outcome, if is_permitted { Ok(()) } else { Err(40160) }, "{scopes:?}");
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn each_name_of_a_channel_has_its_own_modes_and_backlog() {
+    let scene = Scene::start().await;
+    let key = key(&scene.admin, json!({ "*": ["*"] })).await;
+    for query in [vec![("key", &*key), ("echo", "true")], vec![("key", &*key), ("echo", "false")]] {
+        let channel = format!("chat-{}", query[1].1);
+        let mut speaker = with_key(scene.url(), &key, Format::Json).await;
+        let mut client = Ably::connect(scene.url(), Format::Msgpack, &query).await.unwrap();
+        let (messages, members) = (format!("[?a=1]{channel}"), format!("[?a=2]{channel}"));
+        let attach = |name: &str, flags| {
+            let name = name.to_owned();
+            Frame { flags: Some(flags), channel: Some(name.into()), ..Frame::new(Action::Attach) }
+        };
+        client.attach_with(attach(&channel, flags::SUBSCRIBE)).await.unwrap();
+        client.attach_with(attach(&messages, flags::SUBSCRIBE)).await.unwrap();
+        client.attach_with(attach(&members, flags::PRESENCE_SUBSCRIBE)).await.unwrap();
+        speaker.say(&channel, "n", "first").await.unwrap();
+        speaker.present(&channel, PresenceAction::Enter, Some("ann"), None).await.unwrap();
+        let rewound = format!("[?rewind=1]{channel}");
+        client.attach_with(attach(&rewound, flags::SUBSCRIBE)).await.unwrap();
+        speaker.say(&channel, "n", "second").await.unwrap();
+        for name in [&messages, &channel, &rewound] {
+            let heard = client.messages(name, 2).await.unwrap();
+            assert_eq!(heard.iter().map(text_of).collect::<Vec<_>>(), ["first", "second"], "{name}");
+        }
+        client.wait_on(Action::Presence, &members).await.unwrap();
+        client.wait_on(Action::Sync, &members).await.unwrap();
+        client.send(&Frame::of_channel(Action::Detach, &rewound)).await.unwrap();
+        client.wait_on(Action::Detached, &rewound).await.unwrap();
+        speaker.say(&channel, "n", "third").await.unwrap();
+        assert_eq!(text_of(&client.messages(&messages, 1).await.unwrap()[0]), "third");
+        assert_eq!(text_of(&client.messages(&channel, 1).await.unwrap()[0]), "third");
+        let rest = client.so_far().await.unwrap();
+        assert!(rest.is_empty(), "{rest:?}");
+    }
     scene.ends_well().await;
 }

@@ -5,9 +5,11 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use parlor_testkit::ably::Ably;
 use parlor_testkit::agentim::Client;
 use parlor_testkit::hub::HubCommand;
 use parlor_testkit::rest::RestClient;
+use parlor_wire::ably::frames::Format;
 
 use crate::scene::{PARLOR, PASSWORD, Scene, assert_refused, assert_revoked, bytes_in};
 
@@ -205,6 +207,33 @@ async fn users_and_keys_are_administered_in_a_running_hub() {
         refused(&["--data", &data, "admin", "user", "remove", "admin"], &[]),
         "The last admin must remain"
     );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn keys_of_the_ably_protocol_are_administered_in_a_running_hub() {
+    let scene = Scene::process().await;
+    scene.person("ada").await;
+    let data = scene.data().to_str().unwrap();
+    let admin = |arguments: &[&str]| ok(&[&["--data", data, "admin", "ably-key"], arguments].concat());
+    assert_eq!(admin(&["list"]), "There are no keys.\n");
+    let capability = r#"{"b":["*"],"a":["subscribe","publish"]}"#;
+    let made = admin(&["create", "ci", "--user", "admin", "--capability", capability]);
+    let key = after(&made, "Key: ").to_owned();
+    let (name, secret) = key.split_once(':').unwrap();
+    let listed = admin(&["list"]);
+    assert!(listed.contains(r#"{"a":["publish","subscribe"],"b":["*"]}"#), "{listed}");
+    assert!(!listed.contains(secret), "{listed}");
+    let mut client = Ably::connect(scene.url(), Format::Json, &[("key", &key)]).await.unwrap();
+    client.attach("a").await.unwrap();
+    admin(&["revoke", name]);
+    client.closed().await.unwrap();
+    for (user, capability) in
+        [("ada", "{\"*\":[\"*\"]}"), ("admin", "nonsense"), ("nobody", "{\"*\":[\"*\"]}")]
+    {
+        let arguments = ["create", "ci", "--user", user, "--capability", capability];
+        refused(&[&["--data", data, "admin", "ably-key"], &arguments[..]].concat(), &[]);
+    }
+    assert_eq!(admin(&["list"]), "There are no keys.\n");
 }
 
 #[tokio::test(flavor = "multi_thread")]

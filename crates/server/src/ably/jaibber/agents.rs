@@ -4,6 +4,7 @@
 
 use super::ConnectionFacts;
 use super::conversation::Conversations;
+use super::ids::{self, KIND};
 use crate::App;
 use crate::connection::peer::Peer;
 use futures_util::FutureExt;
@@ -20,7 +21,6 @@ use parlor_model::{
     RoomId, RoomRole, RunContext, UserId,
 };
 use parlor_wire::ably::jaibber::AgentEntry;
-use sha2::{Digest, Sha256};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,8 +34,6 @@ const MAX_WAITING: usize = 512;
 const MAX_AGENTS: usize = 50;
 /// Interval at which the task checks output that waits for a queued run, because no command reports a cancelled run.
 const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
-/// Kind of the agents, shown by clients of other protocols.
-const KIND: &str = "jaibber";
 /// Maximum length of the description of an agent.
 const MAX_DESCRIPTION_CHARS: usize = 2000;
 
@@ -332,10 +330,8 @@ impl AgentTask {
         let agent = match known {
             Some(agent) if is_known(&agent) => Arc::new(agent),
             known => {
-                let id =
-                    known.map_or_else(|| agent_id(&self.user, &entry.agent_name), |agent| Ok(agent.id))?;
-                let registration = AgentRegistration {
-                    gateway,
+                let registration = |id| AgentRegistration {
+                    gateway: gateway.clone(),
                     id,
                     name: entry.agent_name.as_str().into(),
                     kind: KIND.into(),
@@ -345,7 +341,21 @@ impl AgentTask {
                     slash_commands: None,
                     mcp_servers: None,
                 };
-                match hub.execute(caller, RegisterAgent { registration }).await? {
+                let is_new = known.is_none();
+                let id = match known {
+                    Some(agent) => agent.id,
+                    None => self.app.ably.agent_ids.agent(&self.user, &entry.agent_name)?,
+                };
+                let first = hub.execute(caller, RegisterAgent { registration: registration(id) }).await;
+                let registered = match first {
+                    // The id belongs to another user, who may have registered it after the agent was removed.
+                    Err(Refusal::BelongsToAnother(_) | Refusal::Forbidden) if is_new => {
+                        let id = ids::another_agent(&entry.agent_name)?;
+                        hub.execute(caller, RegisterAgent { registration: registration(id) }).await?
+                    }
+                    first => first?,
+                };
+                match registered {
                     Registered::Agent(agent) => agent,
                     Registered::Dismissed(_) => return Err(Refusal::HasEnded(EntityKind::Agent)),
                 }
@@ -371,11 +381,18 @@ impl AgentTask {
         if let Some(gateway) = &self.gateway {
             return Ok(gateway.id.clone());
         }
-        let id = gateway_id(&self.user, &entry.agent_name, machine)?;
-        let hostname = machine.chars().take(255).collect::<String>().into();
+        let hostname: Box<str> = machine.chars().take(255).collect::<String>().into();
         let device = Device { hostname, platform: "".into(), arch: "".into(), runtime: "".into() };
-        let connect = ConnectGateway { id: id.clone(), device, ephemeral: true };
-        self.app.hub.execute(caller, connect).await?;
+        let connect = |id| ConnectGateway { id, device: device.clone(), ephemeral: true };
+        let (hub, own) =
+            (&self.app.hub, self.app.ably.agent_ids.gateway(&self.user, &entry.agent_name, machine)?);
+        let connected = match hub.execute(caller, connect(own)).await {
+            Err(Refusal::BelongsToAnother(EntityKind::Gateway)) => {
+                hub.execute(caller, connect(ids::another_gateway()?)).await?
+            }
+            connected => connected?,
+        };
+        let id = connected.id.clone();
         let hosting = self.app.hub.hosting();
         let abilities = GatewayAbilities { by_room: true, in_sessions: false };
         let connection = hosting.gateway_connected(&self.user, id.clone(), abilities, self.host.clone())?;
@@ -417,28 +434,4 @@ impl AgentTask {
             self.app.hub.hosting().agent_offline(gateway.connection, agent).await;
         }
     }
-}
-
-/// Id of a user's agent with this name. It is derived from user and name, so that an agent that is created again has
-/// the same id.
-fn agent_id(user: &UserId, name: &str) -> Result<AgentId, Refusal> {
-    let readable: String = name.to_lowercase().chars().filter(char::is_ascii_alphanumeric).take(40).collect();
-    let readable = if readable.is_empty() { "agent" } else { &readable };
-    let id = format!("{readable}-{}", short_digest(&[user.as_str(), &name.to_lowercase()]));
-    AgentId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Agent))
-}
-
-/// Id of the gateway of a user's agent on a machine. A connection that replaces a lost connection has the same id.
-fn gateway_id(user: &UserId, agent: &str, machine: &str) -> Result<GatewayId, Refusal> {
-    let id = format!("{KIND}-{}", short_digest(&[user.as_str(), &agent.to_lowercase(), machine]));
-    GatewayId::parse(&id).map_err(|_| Refusal::NotFound(EntityKind::Gateway))
-}
-
-fn short_digest(parts: &[&str]) -> String {
-    let mut hash = Sha256::new();
-    for part in parts {
-        hash.update((part.len() as u64).to_le_bytes());
-        hash.update(part.as_bytes());
-    }
-    hash.finalize()[..6].iter().map(|byte| format!("{byte:02x}")).collect()
 }

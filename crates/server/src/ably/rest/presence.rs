@@ -156,3 +156,28 @@ async fn batch_of(app: &App, request: &AblyRequest) -> Result<Response, ErrorInf
     });
     Ok(request.success(StatusCode::OK, &BatchPresence::of(results.collect())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parlor_model::{OccupantSource, Time};
+
+    #[test]
+    fn a_page_has_at_least_one_member_also_if_it_exceeds_the_limit() {
+        let data = Some(parlor_model::Payload("\"".repeat(50).into()));
+        let occupant = Occupant {
+            connection: "c".into(),
+            client: "ann".into(),
+            id: "c:0:0".into(),
+            order: Some((0, 0)),
+            at: Time(0),
+            source: OccupantSource::Client { data },
+        };
+        let mut budget = occupant.length() - 1;
+        assert!(is_within(&mut budget, &occupant));
+        assert!(!is_within(&mut budget, &occupant));
+        let mut budget = occupant.length() + 1;
+        assert!(is_within(&mut budget, &occupant) && is_within(&mut budget, &occupant));
+        assert!(!is_within(&mut budget, &occupant));
+    }
+}

@@ -257,7 +257,8 @@ fn checked(message: &Message<'_>, user: &UserId, room: &RoomId) -> Result<ChatMe
         return Err(ErrorInfo::new(codes::INVALID_CLIENT_ID, words));
     }
     if *chat.project_id != *room.as_str() {
-        return Err(invalid("projectId must be the project of the channel"));
+        let words = "projectId must be the project of the channel";
+        return Err(ErrorInfo::new(codes::NOT_PERMITTED, words));
     }
     Ok(chat)
 }

@@ -234,8 +234,8 @@ fn a_client_may_request_the_set_again() {
     let mut viewer = test.viewer("ann", "x/a");
     let ben = test.hold("c1", "ben");
     test.enter(&ben, "ben", "x/a", update("ben", (1, 0), ""));
-    test.fanout.resend_occupants(&[viewer.id], &path("x/a"));
-    test.fanout.resend_occupants(&[viewer.id], &path("x/b"));
+    test.fanout.resend_occupants(viewer.id, &path("x/a"));
+    test.fanout.resend_occupants(viewer.id, &path("x/b"));
     assert_eq!(viewer.words(), ["set", "+ben", "set"]);
     test.check(&mut viewer);
 }
