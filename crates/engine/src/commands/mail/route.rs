@@ -18,8 +18,8 @@ use crate::validate::FieldErrors;
 use crate::{Fault, Limits};
 use parlor_model::command::Posted;
 use parlor_model::{
-    Agent, AgentId, Destination, EntityKind, Field, Mailbox, Message, MessageKind, Path, Refusal, Room, RoomId,
-    Route, Scope, Sender, UserId,
+    Agent, AgentId, Destination, EntityKind, Field, Mailbox, Message, MessageKind, Path, Refusal, Room,
+    RoomId, Route, Scope, Sender, UserId,
 };
 use std::sync::Arc;
 

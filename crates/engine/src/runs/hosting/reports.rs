@@ -7,8 +7,8 @@ use crate::read_view::ReadView;
 use parlor_model::command::{CreateTask, ReportTask, ReportUsage, UpdatePlan};
 use parlor_model::run_event::Plan;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, MemberId, Operation, Refusal, RoomId, RoomRole, RunContext, RunEvent, RunId, Scope,
-    Signal, TaskId, TaskPriority, TaskStatus, UsageReport, mention,
+    AgentId, Caller, EntityKind, MemberId, Operation, Refusal, RoomId, RoomRole, RunContext, RunEvent, RunId,
+    Scope, Signal, TaskId, TaskPriority, TaskStatus, UsageReport, mention,
 };
 
 impl Hosting {

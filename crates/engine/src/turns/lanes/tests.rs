@@ -281,7 +281,7 @@ proptest! {
                     let max_batch = if small { 2 } else { 20 };
                     lanes.configure(sessions(&["a:main"], AutoRun { max_batch, ..AutoRun::of(true) }), now);
                 }
-                Step::Wait(seconds) => now += seconds.into() * SECOND,
+                Step::Wait(seconds) => now += u32::from(seconds) * SECOND,
                 Step::Check => {
                     let found = due(&mut lanes, now);
                     if !found.is_empty() {
