@@ -171,7 +171,7 @@ fn mail_that_a_run_holds_is_not_pending_until_it_is_settled() {
         assert_eq!(store.read(|store| store.next_lease_end(&main, Time(899))), Some(Time(900)));
         assert_eq!(store.read(|store| store.next_lease_end(&main, Time(900))), None);
         assert_eq!(pending(store, &main, 900), ids(&["3"]), "it was no longer held");
-        let letters = store.read(|s| s.dead_letters(MailPage { limit: 9, from: None, to: None }));
+        let letters = store.read(|s| s.dead_letters(MailPage { limit: 9, offset: 0, from: None, to: None }));
         let letters: Vec<_> = letters
             .iter()
             .map(|letter| (letter.message.id.as_str(), &*letter.reason, &letter.mailbox))
