@@ -127,7 +127,7 @@ fn a_program_uses_the_mailboxes_of_its_agent_and_its_session_only() {
         ("nobody", None, missing()),
     ] {
         let mailbox = Mailbox { agent: AgentId::stored(agent), session: session.map(SessionId::stored) };
-        let page = MailPage { limit: 10, from: None, to: None };
+        let page = MailPage { limit: 10, offset: 0, from: None, to: None };
         let caller = caller(credential());
         let listen = MayListenToMailbox { mailbox: mailbox.clone() };
         assert_eq!(ask(listen, &caller, stored()), expected, "{mailbox:?}");
