@@ -1,6 +1,7 @@
 //! Tests that every message is handled by exactly one finished turn, whenever the hub is killed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use parlor_testkit::broker::Broker;
@@ -9,7 +10,7 @@ use parlor_testkit::rest::RestClient;
 use parlor_testkit::seed;
 use serde_json::{Value, json};
 
-use crate::automatic_turns::{hosting, online, poll};
+use super::agents::automatic_turns::poll;
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
 /// Number of kills; more than the default only with `PARLOR_TEST_ROUNDS`.
@@ -21,6 +22,26 @@ const SCRIPT: &str = "sleep 0.1; echo done";
 
 async fn connect(hub: &Hub, admin: &RestClient) -> Broker {
     Broker::connect(hub.url(), admin.token()).await.unwrap()
+}
+
+/// Writes a settings file with the agent `coder`, which runs a shell script. Returns its path.
+fn hosting(place: &Path) -> String {
+    let (config, program) = (place.join("parlor.toml"), place.join("coder.sh"));
+    std::fs::write(&program, SCRIPT).unwrap();
+    let command = json!(["sh", program]);
+    let settings = format!("[[agent]]\nname = 'coder'\nkind = 'command'\ncommand = {command}\n");
+    std::fs::write(&config, settings).unwrap();
+    config.to_str().unwrap().to_owned()
+}
+
+/// Waits until the hosted agent is online, and returns its id.
+async fn online(owner: &RestClient) -> String {
+    poll(|| async {
+        let agents = owner.get("/api/agents").await.unwrap().data().unwrap();
+        let agent = agents.as_array().unwrap().iter().find(|agent| agent["name"] == "coder")?;
+        (agent["status"] != "offline").then(|| agent["id"].as_str().unwrap().to_owned())
+    })
+    .await
 }
 
 /// All pages of a list.
@@ -40,7 +61,7 @@ async fn all(admin: &RestClient, path: &str) -> Vec<Value> {
 async fn every_message_is_handled_by_one_finished_turn_or_is_a_dead_letter() {
     let (data, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let command = HubCommand::process(PARLOR, data.path())
-        .env("PARLOR_CONFIG", &hosting(place.path(), SCRIPT))
+        .env("PARLOR_CONFIG", &hosting(place.path()))
         .env("PARLOR_TURN_RETRY_DELAY", "0")
         .env("PARLOR_GATEWAY_GRACE", "1")
         .env("PARLOR_MAX_TURNS_PER_DAY", "100000");
