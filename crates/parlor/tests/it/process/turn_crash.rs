@@ -6,17 +6,20 @@ use std::time::Duration;
 
 use parlor_testkit::broker::Broker;
 use parlor_testkit::hub::{Hub, HubCommand};
+use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
 use parlor_testkit::rest::RestClient;
 use parlor_testkit::seed;
 use serde_json::{Value, json};
 
-use super::agents::automatic_turns::poll;
+use super::agents::automatic_turns::{poll, poll_for};
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
 /// Number of kills; more than the default only with `PARLOR_TEST_ROUNDS`.
 const KILLS: u32 = 5;
 /// Messages before each kill: several batches.
 const MESSAGES: u64 = 12;
+/// Timeout for the turns that the kills have left.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(200);
 /// Takes long enough that most kills hit a turn.
 const SCRIPT: &str = "sleep 0.1; echo done";
 
@@ -60,7 +63,14 @@ async fn all(admin: &RestClient, path: &str) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_message_is_handled_by_one_finished_turn_or_is_a_dead_letter() {
     let (data, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // The model wakes the agent for every batch: without its decision, the budget would delay the turns.
+    let endpoint = ModelEndpoint::start().await.unwrap();
+    for _ in 0..10_000 {
+        endpoint.respond_with(ScriptedResponse::say("YES"));
+    }
     let command = HubCommand::process(PARLOR, data.path())
+        .env("PARLOR_TRIAGE_URL", &endpoint.url)
+        .env("PARLOR_TRIAGE_MODEL", "small")
         .env("PARLOR_CONFIG", &hosting(place.path()))
         .env("PARLOR_TURN_RETRY_DELAY", "0")
         .env("PARLOR_GATEWAY_GRACE", "1")
@@ -94,7 +104,7 @@ async fn every_message_is_handled_by_one_finished_turn_or_is_a_dead_letter() {
     }
     online(&admin).await;
     let mailbox = format!("/api/agents/{agent}/sessions");
-    poll(|| async {
+    poll_for(DRAIN_TIMEOUT, || async {
         let found = admin.get(&mailbox).await.unwrap().data().unwrap();
         let idle = |mailbox: &Value| mailbox["pending"] == 0 && mailbox["leased"] == 0;
         let sessions = found["sessions"].as_array().unwrap();

@@ -1,6 +1,7 @@
 //! Automatic turns: mail of a session starts a turn of a real program, and each decision is listed.
 
 use std::future::Future;
+use std::time::Duration;
 
 use parlor_testkit::broker::Broker;
 use parlor_testkit::gateway_process::ClientProcess;
@@ -12,6 +13,8 @@ use super::TestGateway;
 use crate::gateway::scenes::Room;
 use crate::scene::Scene;
 
+/// Leaves the processor to the hub between two polls.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Prints the number of messages in the prompt.
 const COUNT: &str = "grep -c '^--- Message'";
 /// A batch is complete only when it is full: the debounce is longer than any test.
@@ -91,14 +94,20 @@ impl Turns {
 
 /// Polls until a value is found: nothing reports that a decision was stored.
 pub async fn poll<T, F: Future<Output = Option<T>>>(find: impl Fn() -> F) -> T {
+    poll_for(TEST_TIMEOUT, find).await
+}
+
+/// Like [`poll`], with another timeout.
+pub async fn poll_for<T, F: Future<Output = Option<T>>>(limit: Duration, find: impl Fn() -> F) -> T {
     let found = async {
         loop {
             if let Some(found) = find().await {
                 return found;
             }
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
     };
-    tokio::time::timeout(TEST_TIMEOUT, found).await.expect("the value is found before the timeout")
+    tokio::time::timeout(limit, found).await.expect("the value is found before the timeout")
 }
 
 fn decisions(turns: &Value) -> Vec<&str> {
