@@ -51,6 +51,7 @@ const COMMANDS_OF_USERS: &[&str] = &[
     "StartTurn",
     "StopSession",
     "Subscribe",
+    "TriggerTurn",
     "Unsubscribe",
 ];
 const QUERIES_OF_USERS: &[&str] = &[
@@ -62,6 +63,7 @@ const QUERIES_OF_USERS: &[&str] = &[
     "ListMail",
     "ListMailboxes",
     "ListSubscriptions",
+    "ListTurns",
     "MayEnterPlace",
     "MayFollowRoom",
     "MayListOccupants",
