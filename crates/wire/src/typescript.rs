@@ -103,6 +103,7 @@ types![
     SessionChanges,
     AutoRunChanges,
     Resend,
+    NewTurn,
     // Response bodies.
     Success<()>,
     Done,
@@ -116,6 +117,9 @@ types![
     AuditEntry,
     AuditActor,
     AuditSubject,
+    StartedTurn,
+    TurnPage,
+    TurnEntry,
     Settings,
     Limit,
     TotpSetup,

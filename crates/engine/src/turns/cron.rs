@@ -22,7 +22,8 @@ impl Schedule {
 
     /// The first time of the schedule after `time`. `None` if there is none, such as for 30 February.
     pub fn next_after(&self, time: Time) -> Option<Time> {
-        let time: DateTime<Utc> = DateTime::from_timestamp_micros(time.0)?;
+        // The crate keeps fractions of a second in its results.
+        let time: DateTime<Utc> = DateTime::from_timestamp(time.seconds(), 0)?;
         let next = self.0.find_next_occurrence(&time, false).ok()?;
         Some(Time(next.timestamp_micros()))
     }

@@ -84,6 +84,11 @@ enum Found {
     Empty {
         next: Option<Time>,
     },
+    /// A batch that is not complete, with the time at which its debounce ends.
+    Collecting {
+        count: u32,
+        until: Time,
+    },
     Pending(Box<PendingTurn>),
 }
 
@@ -112,8 +117,8 @@ impl Hub {
         if self.scheduler().lock().online_agent(&id.agent).is_none() {
             return Ok(Checked::NeedsHost);
         }
-        let (read, limit) = (id.clone(), auto_run.max_batch as usize);
-        let found = self.read_snapshot(move |hub, store| hub.find_mail(&read, limit, store)).await?;
+        let (read, limits) = (id.clone(), auto_run.clone());
+        let found = self.read_snapshot(move |hub, store| hub.find_mail(&read, &limits, store)).await?;
         let pending = match found {
             Found::Orphans => {
                 let SessionRef { agent, session } = id.clone();
@@ -122,11 +127,10 @@ impl Hub {
             }
             Found::Busy => return Ok(Checked::Busy),
             Found::Empty { next } => {
-                let next = next.map(|next| {
-                    let wait = u64::try_from(next.0.saturating_sub(self.now().0)).unwrap_or(0);
-                    Instant::now() + Duration::from_micros(wait)
-                });
-                return Ok(Checked::Empty { next });
+                return Ok(Checked::Empty { next: next.map(|next| self.instant_of(next)) });
+            }
+            Found::Collecting { count, until } => {
+                return Ok(Checked::Collecting { count, until: self.instant_of(until) });
             }
             Found::Pending(pending) => *pending,
         };
@@ -199,8 +203,19 @@ impl Hub {
         Ok(BatchVerdict::Start { reason: reason.into() })
     }
 
-    fn find_mail(&self, id: &SessionRef, limit: usize, store: &mut dyn Snapshot) -> Result<Found, Fault> {
-        let now = self.now();
+    /// The moment at which the hub's clock shows a time.
+    fn instant_of(&self, time: Time) -> Instant {
+        let wait = u64::try_from(time.0.saturating_sub(self.now().0)).unwrap_or(0);
+        Instant::now() + Duration::from_micros(wait)
+    }
+
+    fn find_mail(
+        &self,
+        id: &SessionRef,
+        auto_run: &AutoRun,
+        store: &mut dyn Snapshot,
+    ) -> Result<Found, Fault> {
+        let (now, limit) = (self.now(), auto_run.max_batch as usize);
         let Some(agent) = store.agent(&id.agent)? else { return Ok(Found::Empty { next: None }) };
         if !orphans(id, store)?.is_empty() {
             return Ok(Found::Orphans);
@@ -215,6 +230,14 @@ impl Hub {
                 next = next.into_iter().chain(store.next_lease_end(&mailbox, now)?).min();
             }
             return Ok(Found::Empty { next });
+        }
+        // Also after a restart and after a run, new mail waits for its debounce. A clock that was set back does not delay
+        // it for longer.
+        if let Some(newest) = copies.last().filter(|_| copies.iter().all(|copy| copy.attempts == 0)) {
+            let until = newest.message.at.plus(auto_run.debounce).min(now.plus(auto_run.debounce));
+            if copies.len() < limit && now < until {
+                return Ok(Found::Collecting { count: copies.len() as u32, until });
+            }
         }
         let batch = sort_mail(&agent, copies, now, self.limits(), store)?;
         let session = store.sessions(&id.agent)?.into_iter().find(|session| session.id == id.session);

@@ -43,6 +43,8 @@ struct Lane {
 pub enum Checked {
     /// No mail is pending. `next` is the time at which leased mail becomes pending again, if any.
     Empty { next: Option<Instant> },
+    /// Mail is pending, but the batch is not complete before `until`.
+    Collecting { count: u32, until: Instant },
     /// Part of the pending mail was decided; the rest is checked next.
     Decided,
     /// A run was queued, or another run of the session is open.
@@ -153,6 +155,11 @@ impl Lanes {
         lane.needs_host = result == Checked::NeedsHost;
         let next = match result {
             Checked::Empty { next } => next,
+            // Messages that arrived during the check may count twice: the next check reads the true number.
+            Checked::Collecting { count, until } => {
+                lane.arrived = lane.arrived.saturating_add(count);
+                Some(until)
+            }
             Checked::Decided => Some(now),
             Checked::Busy | Checked::NeedsHost => None,
             Checked::Held(until) => {

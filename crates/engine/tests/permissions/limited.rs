@@ -51,6 +51,7 @@ const COMMANDS_OF_USERS: &[&str] = &[
     "StartTurn",
     "StopSession",
     "Subscribe",
+    "TriggerTurn",
     "Unsubscribe",
 ];
 const QUERIES_OF_USERS: &[&str] = &[
@@ -63,6 +64,7 @@ const QUERIES_OF_USERS: &[&str] = &[
     "ListReachableAgents",
     "ListMailboxes",
     "ListSubscriptions",
+    "ListTurns",
     "MayEnterPlace",
     "MayFollowRoom",
     "MayListOccupants",

@@ -5,7 +5,6 @@
 
 mod ably;
 mod attacks;
-mod automatic_turns;
 mod broker_attacks;
 mod broker_leases;
 mod broker_mail;

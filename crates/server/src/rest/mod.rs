@@ -159,7 +159,7 @@ pub fn router() -> Router<Arc<App>> {
         .delete("/service-agents/{id}", "Delete a service agent and remove it from its rooms", &[], services::remove)
         .post("/service-agents/{id}/validate", "Test a service agent's model with a short request", &[], services::validate)
         .get("/turns", "List decisions about automatic turns, newest first, with statistics", &[NOT_FOUND], turns::list)
-        .post("/turns", "Start a turn of an agent in a session, without triage", &[NOT_FOUND], turns::start)
+        .post("/turns", "Start a turn of an agent in a session, without triage", &[NOT_FOUND, UNAVAILABLE], turns::start)
         .get("/tasks", "List the caller's tasks", &[], tasks::own)
         .get("/tasks/rooms/{id}", "List the tasks of a room", &[], tasks::list)
         .post("/tasks/rooms/{id}", "Create a task in a room", &[], tasks::create)

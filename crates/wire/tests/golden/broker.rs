@@ -5,7 +5,7 @@ use crate::samples::{
     AT, EPOCH, NOW, agent, agent_id, events, full_message, logged, members, message, message_id, reply,
     room_id, routed,
 };
-use parlor_model::command::{AgentWithSubscriptions, Posted};
+use parlor_model::command::{AgentWithSubscriptions, BatchReceipt, Posted};
 use parlor_model::query::FoundAgent;
 use parlor_model::*;
 use parlor_wire::broker::egress::{self, BrokerAnswer, BrokerReceipt};
@@ -103,6 +103,7 @@ fn frames_to_programs_have_the_same_bytes() {
         receipt(Type::Receive, &echoed, &BrokerReceipt::Received(mail())),
         receipt(Type::Receive, &nothing, &BrokerReceipt::Received(Vec::new())),
         receipt(Type::Ack, &echoed, &BrokerReceipt::Acknowledged(3)),
+        receipt(Type::TurnTrigger, &echoed, &BrokerReceipt::Turn(triggered())),
         receipt(Type::SubAdd, &echoed, &BrokerReceipt::Subscriptions(subscriptions())),
         receipt(Type::UnmatchedClear, &nothing, &BrokerReceipt::DeadLettersCleared),
         receipt(
@@ -228,4 +229,8 @@ fn a_message_from_its_frame_equals_the_converted_message() {
         };
         assert_eq!(*read, converted);
     }
+}
+
+fn triggered() -> BatchReceipt {
+    BatchReceipt { run: Some(RunId::stored("run")), messages: 2, is_waiting: false }
 }

@@ -3,6 +3,7 @@
 
 use super::agents;
 use super::approvals;
+use super::automatic;
 use super::dice::{Bytes, Dice};
 use super::fitting;
 use super::missions;
@@ -72,6 +73,10 @@ const KINDS: &[(u32, Build)] = &[
     (24, |dice, world| turns::finish(dice, world).into()),
     (6, |dice, world| turns::post_late_reply(dice, world).into()),
     (4, |dice, world| turns::report_usage(dice, world).into()),
+    (6, |dice, world| automatic::trigger(dice, world).into()),
+    (8, |dice, world| automatic::decide(dice, world).into()),
+    (3, |dice, world| automatic::release(dice, world).into()),
+    (3, |dice, world| automatic::heartbeat(dice, world).into()),
     (20, |dice, world| {
         ToggleReaction { message: popular(dice, world), emoji: dice.one_of(&EMOJI).into() }.into()
     }),

@@ -7,6 +7,7 @@
 mod agents;
 mod approvals;
 mod asks;
+mod automatic;
 mod coverage;
 mod dice;
 mod fitting;

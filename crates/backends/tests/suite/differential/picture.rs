@@ -27,7 +27,8 @@ use parlor_model::{
     CurrentPlan, DeadLetter, Delivery, Destination, Event, Gateway, GatewayId, IdlePrompt, Invitation,
     LoggedEvent, Member, MemberId, Message, MessageId, Mission, MissionScope, Pairing, Path, Pin,
     RefreshToken, Refusal, Revision, Room, RoomId, RoomSelection, Router, SecondFactor, SecretHash, Seq,
-    Service, Session, SessionId, SignIn, SigningKey, Subscription, Task, Time, Upload, User, UserId,
+    Service, Session, SessionId, SignIn, SigningKey, Subscription, Task, Time, TurnDecision,
+    TurnDecisionKind, TurnPage, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -74,9 +75,39 @@ pub struct Picture {
     pub approvals: ApprovalsPicture,
     missions: (Vec<Mission>, Vec<Option<Mission>>, Vec<Option<IdlePrompt>>),
     pub dead_letters: Vec<DeadLetter>,
+    turns: TurnsPicture,
     pub together: Vec<bool>,
     pub first_uses: Vec<(IdempotencyKey, Option<FirstRequest>)>,
     pub answers: Vec<(Caller, AnyQuery, Result<AnyAnswer, Refusal>)>,
+}
+
+/// Automatic turns: who has them, the decisions about them, and mail that runs hold.
+#[derive(Debug, PartialEq, Default)]
+struct TurnsPicture {
+    agents: Vec<Agent>,
+    sessions: Vec<Session>,
+    decisions: Vec<TurnDecision>,
+    counts: Vec<(TurnDecisionKind, u64)>,
+    held: Vec<Delivery>,
+}
+
+impl TurnsPicture {
+    fn of(agents: &[AgentId], store: &mut dyn Snapshot) -> Result<Self, Fault> {
+        let page = TurnPage { limit: usize::MAX, before: None, session: None };
+        let mut held = Vec::new();
+        for agent in agents {
+            for session in SESSIONS {
+                held.extend(store.held(&mailbox_of(agent.clone(), session))?);
+            }
+        }
+        Ok(Self {
+            agents: store.automatic_agents()?,
+            sessions: store.automatic_sessions()?,
+            decisions: store.turn_decisions(agents, &page)?,
+            counts: store.turn_counts(agents, None)?,
+            held,
+        })
+    }
 }
 
 /// Approvals, approval rules and plans.
@@ -202,6 +233,7 @@ impl Picture {
             approvals: approvals_picture(store, world)?,
             missions: (store.missions_on()?, Vec::new(), Vec::new()),
             dead_letters: store.dead_letters(ALL_MAIL)?,
+            turns: TurnsPicture::of(&world.agents, store)?,
             together: Vec::new(),
             first_uses: Vec::new(),
             answers: Vec::new(),
@@ -327,6 +359,7 @@ impl Picture {
         prop_assert_eq!(&self.gateways, &other.gateways, "gateways of memory and {}", name);
         prop_assert_eq!(&self.uploads, &other.uploads, "uploads of memory and {}", name);
         prop_assert_eq!(&self.contents, &other.contents, "blobs of memory and {}", name);
+        prop_assert_eq!(&self.turns, &other.turns, "automatic turns of memory and {}", name);
         prop_assert_eq!(&self.dead_letters, &other.dead_letters, "dead letters of memory and {}", name);
         prop_assert_eq!(&self.together, &other.together, "shared rooms of memory and {}", name);
         prop_assert_eq!(&self.first_uses, &other.first_uses, "first uses of memory and {}", name);

@@ -1,6 +1,6 @@
 //! Script after the prelude: commands that cover every remaining kind and every notable outcome.
 
-use super::agents::{GATEWAYS, mailbox_of};
+use super::agents::{GATEWAYS, HEARTBEAT, mailbox_of};
 use super::people::BACKUP_CODES;
 use super::prelude::{PreludeUsers, account, model, registration, sign_in, user_of};
 use super::run::Run;
@@ -8,18 +8,19 @@ use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
-    CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
-    ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
-    CreateSignIn, CreateSigningKey, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom,
-    DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun,
-    ForwardMessage, FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PathMessage,
-    PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
-    RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark,
-    RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser,
-    ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens,
-    RewindRoom, RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
-    StartTurn, StartUnpromptedRun, StopRuns, StopSession, TakeUnreferencedBlobs, TaskChanges, ThawRoom,
-    ToggleReaction, TurnCause, UnpinMessage, Unsubscribe, WithdrawRuns,
+    BatchVerdict, CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom,
+    ChangeRoomPreferences, ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters,
+    ConnectGateway, CreateRouter, CreateSignIn, CreateSigningKey, DecideApproval, DecideBatch, DecidePlan,
+    DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndOtherSignIns,
+    EndSignIn, ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead,
+    MergeRun, OfferPairing, PathMessage, PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish,
+    ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, ReleaseBatch,
+    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
+    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule,
+    RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom, RoomChanges, RouterChanges, SendHeartbeat,
+    ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartTurn, StartUnpromptedRun, StopRuns,
+    StopSession, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, TriggerTurn, TurnCause,
+    TurnInput, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
@@ -47,6 +48,7 @@ pub async fn execute(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     models(run, users).await?;
     accounts(run, users).await?;
     sign_ins(run, users).await?;
+    automatic_turns(run, users).await?;
     agents(run, users).await?;
     removals(run, users).await?;
     run.must(Caller::OPERATOR, RecordBackup { through: Seq(7) }).await?;
@@ -266,6 +268,45 @@ async fn sessions(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(Caller::OPERATOR, FinishRun { run: id, outcome: RunOutcome::Complete, said: None }).await?;
     run.must(users.ann.clone(), turn()).await?;
     run.must(users.ann.clone(), StopSession { agent: agent.clone(), session: session.clone() }).await
+}
+
+/// Mail of `coder` starts a run that fails, and a user triggers another one.
+async fn automatic_turns(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, session) = (&users.ann, SessionId::main());
+    let settings = vec![("heartbeat".into(), Payload(HEARTBEAT.into()))];
+    run.must(
+        ann.clone(),
+        ChangeAgent { id: coder(), profile: AgentProfile { settings, ..AgentProfile::default() } },
+    )
+    .await?;
+    let beat = |agent| SendHeartbeat { agent, cron: HEARTBEAT.trim_matches('"').into() };
+    run.refused(Caller::OPERATOR, beat(AgentId::stored("never"))).await?;
+    run.must(Caller::OPERATOR, beat(coder())).await?;
+    let (own, now) = (Mailbox::of(coder()), run.world.now.plus(Duration::from_secs(60)));
+    let mail = run.oracle().read(|store| store.unhandled(&own, now, 9));
+    let messages: Vec<_> = mail.into_iter().map(|(message, _)| message.id.clone()).collect();
+    assert_ne!(messages.len(), 0);
+    let decide = |verdict| DecideBatch {
+        agent: coder(),
+        session: session.clone(),
+        messages: messages.clone(),
+        verdict,
+    };
+    run.must(Caller::OPERATOR, decide(BatchVerdict::Hold { reason: "wait".into() })).await?;
+    run.refused(ann.clone(), decide(BatchVerdict::Start { reason: "go".into() })).await?;
+    run.must(Caller::OPERATOR, decide(BatchVerdict::Start { reason: "go".into() })).await?;
+    let id = run.world.runs.last().expect("a run was just queued").clone();
+    run.must(Caller::OPERATOR, StartRun { run: id.clone() }).await?;
+    let outcome = RunOutcome::Failed("it broke".into());
+    run.must(Caller::OPERATOR, FinishRun { run: id, outcome, said: None }).await?;
+    let release = ReleaseBatch { agent: coder(), session: session.clone() };
+    run.refused(ann.clone(), release.clone()).await?;
+    run.must(Caller::OPERATOR, release).await?;
+    let trigger =
+        TriggerTurn { agent: coder(), session: session.clone(), input: TurnInput::Prompt("go".into()) };
+    run.refused(users.bob.clone(), trigger.clone()).await?;
+    run.must(ann.clone(), trigger).await?;
+    run.must(ann.clone(), StopSession { agent: coder(), session }).await
 }
 
 /// Queued runs of `coder` in a room, oldest first.

@@ -149,6 +149,9 @@ impl World {
                 | AnyReceipt::ReportUsage(run)
                 | AnyReceipt::StartRun(RunStart::Refused(run)),
             ) => self.learn_run(run),
+            (_, AnyReceipt::DecideBatch(batch) | AnyReceipt::TriggerTurn(batch)) => {
+                batch.run.iter().for_each(|run| learn(&mut self.runs, run));
+            }
             (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
             (AnyCommand::CreateInvitation(new), AnyReceipt::CreateInvitation(invitation)) => {
                 self.invitations.push((invitation.id.clone(), new.secret));

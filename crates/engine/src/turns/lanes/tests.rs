@@ -180,6 +180,20 @@ fn mail_that_becomes_pending_later_is_checked_then() {
 }
 
 #[test]
+fn an_incomplete_batch_waits_for_its_debounce_and_counts_for_a_full_one() {
+    let start = Instant::now();
+    let mut lanes = Lanes::default();
+    lanes.configure(sessions(&["a:main"], AutoRun { max_batch: 3, ..AutoRun::of(true) }), start);
+    assert_eq!(due(&mut lanes, start), ["a:main"]);
+    lanes.checked(&id("a:main"), Checked::Collecting { count: 1, until: start + 2 * SECOND }, start);
+    assert_eq!(lanes.next_deadline(), Some(start + 2 * SECOND));
+    lanes.arrived(&id("a:main"), start + SECOND);
+    assert_eq!(due(&mut lanes, start + 2 * SECOND), NONE, "the debounce starts again");
+    lanes.arrived(&id("a:main"), start + 2 * SECOND);
+    assert_eq!(due(&mut lanes, start + 2 * SECOND), ["a:main"], "three messages");
+}
+
+#[test]
 fn after_a_failure_the_check_is_repeated() {
     let start = Instant::now();
     let mut lanes = Lanes::default();

@@ -239,6 +239,7 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.call(admin, "GET /api/agents/shared?limit=1", &[], 200).await;
     tour.call(admin, "GET /api/agents/shared?limit=some", &[], 400).await;
     mail(tour, scene).await;
+    turns(tour, admin).await;
     tour.call(admin, "DELETE /api/agents/{id}", &["planned"], 200).await;
     approvals(tour, scene, &mut gateway).await;
     chats(tour, admin).await;
@@ -248,6 +249,19 @@ async fn agents(tour: &Tour, scene: &Scene) {
     tour.call_with(admin, "POST /api/agents/spawn", &[], spawn, 404).await;
     tour.call(admin, "GET /api/agents/gateways/list", &[], 200).await;
     tour.call(admin, "DELETE /api/agents/gateways/{id}", &["laptop"], 200).await;
+}
+
+async fn turns(tour: &Tour, admin: &RestClient) {
+    let turn = |agent: &str| json!({ "agentId": agent, "sessionId": "side", "prompt": "hello" });
+    tour.call_with(admin, "POST /api/turns", &[], turn("hosted"), 201).await;
+    tour.call_with(admin, "POST /api/turns", &[], turn("planned"), 503).await;
+    tour.call_with(admin, "POST /api/turns", &[], turn("never"), 404).await;
+    let nothing = json!({ "agentId": "hosted", "messageIds": [] });
+    tour.call_with(admin, "POST /api/turns", &[], nothing, 400).await;
+    tour.call(admin, "GET /api/turns?limit=1", &[], 200).await;
+    tour.call(admin, "GET /api/turns?agentId=hosted&sessionId=side", &[], 200).await;
+    tour.call(admin, "GET /api/turns?cursor=some", &[], 400).await;
+    tour.call(admin, "GET /api/turns?agentId=never", &[], 404).await;
 }
 
 async fn mail(tour: &Tour, scene: &Scene) {

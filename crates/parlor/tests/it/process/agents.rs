@@ -1,6 +1,7 @@
 //! Tests with agents that are real programs, hosted by a real gateway process next to the hub.
 
 mod acp;
+pub mod automatic_turns;
 mod closing;
 mod handbook;
 mod hostile;

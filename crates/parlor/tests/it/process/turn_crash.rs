@@ -1,26 +1,50 @@
 //! Tests that every message is handled by exactly one finished turn, whenever the hub is killed.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
 use parlor_testkit::broker::Broker;
 use parlor_testkit::hub::{Hub, HubCommand};
+use parlor_testkit::model_endpoint::{ModelEndpoint, ScriptedResponse};
 use parlor_testkit::rest::RestClient;
 use parlor_testkit::seed;
 use serde_json::{Value, json};
 
-use crate::automatic_turns::{hosting, online, poll};
+use super::agents::automatic_turns::{poll, poll_for};
 
 const PARLOR: &str = env!("CARGO_BIN_EXE_parlor");
 /// Number of kills; more than the default only with `PARLOR_TEST_ROUNDS`.
 const KILLS: u32 = 5;
 /// Messages before each kill: several batches.
 const MESSAGES: u64 = 12;
+/// Timeout for the turns that the kills have left.
+const DRAIN_TIMEOUT: Duration = Duration::from_secs(200);
 /// Takes long enough that most kills hit a turn.
 const SCRIPT: &str = "sleep 0.1; echo done";
 
 async fn connect(hub: &Hub, admin: &RestClient) -> Broker {
     Broker::connect(hub.url(), admin.token()).await.unwrap()
+}
+
+/// Writes a settings file with the agent `coder`, which runs a shell script. Returns its path.
+fn hosting(place: &Path) -> String {
+    let (config, program) = (place.join("parlor.toml"), place.join("coder.sh"));
+    std::fs::write(&program, SCRIPT).unwrap();
+    let command = json!(["sh", program]);
+    let settings = format!("[[agent]]\nname = 'coder'\nkind = 'command'\ncommand = {command}\n");
+    std::fs::write(&config, settings).unwrap();
+    config.to_str().unwrap().to_owned()
+}
+
+/// Waits until the hosted agent is online, and returns its id.
+async fn online(owner: &RestClient) -> String {
+    poll(|| async {
+        let agents = owner.get("/api/agents").await.unwrap().data().unwrap();
+        let agent = agents.as_array().unwrap().iter().find(|agent| agent["name"] == "coder")?;
+        (agent["status"] != "offline").then(|| agent["id"].as_str().unwrap().to_owned())
+    })
+    .await
 }
 
 /// All pages of a list.
@@ -39,8 +63,15 @@ async fn all(admin: &RestClient, path: &str) -> Vec<Value> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_message_is_handled_by_one_finished_turn_or_is_a_dead_letter() {
     let (data, place) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    // The model wakes the agent for every batch: without its decision, the budget would delay the turns.
+    let endpoint = ModelEndpoint::start().await.unwrap();
+    for _ in 0..10_000 {
+        endpoint.respond_with(ScriptedResponse::say("YES"));
+    }
     let command = HubCommand::process(PARLOR, data.path())
-        .env("PARLOR_CONFIG", &hosting(place.path(), SCRIPT))
+        .env("PARLOR_TRIAGE_URL", &endpoint.url)
+        .env("PARLOR_TRIAGE_MODEL", "small")
+        .env("PARLOR_CONFIG", &hosting(place.path()))
         .env("PARLOR_TURN_RETRY_DELAY", "0")
         .env("PARLOR_GATEWAY_GRACE", "1")
         .env("PARLOR_MAX_TURNS_PER_DAY", "100000");
@@ -73,7 +104,7 @@ async fn every_message_is_handled_by_one_finished_turn_or_is_a_dead_letter() {
     }
     online(&admin).await;
     let mailbox = format!("/api/agents/{agent}/sessions");
-    poll(|| async {
+    poll_for(DRAIN_TIMEOUT, || async {
         let found = admin.get(&mailbox).await.unwrap().data().unwrap();
         let idle = |mailbox: &Value| mailbox["pending"] == 0 && mailbox["leased"] == 0;
         let sessions = found["sessions"].as_array().unwrap();
