@@ -1,4 +1,5 @@
 /** User-visible text of the app. The text of pages other than rooms and settings is in `text/pages.ts`. */
+import { mail, sessions } from './text/mail';
 import { agents, missions, search, services, tasks } from './text/pages';
 
 function counted(count: number, one: string, many: string): string {
@@ -286,6 +287,8 @@ export const text = {
   },
 
   agents,
+  mail,
+  sessions,
   missions,
   search,
   services,
@@ -439,6 +442,8 @@ export const text = {
       approval_withdrawn: 'withdrew',
       approval_rule_created: 'always allowed',
       approval_rule_revoked: 'revoked the rule for',
+      dead_letter_resent: 'resent a dead letter of',
+      dead_letters_cleared: 'removed all dead letters',
       backed_up: 'created a backup',
       restored: 'restored a backup',
     } as Record<string, string>,

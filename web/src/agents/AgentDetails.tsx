@@ -3,11 +3,13 @@ import { useState } from 'react';
 import { apiRequest, apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
+import { Sessions } from '../mail/Sessions';
 import { AGENTS_PATH, navigate } from '../router';
 import { Block, Problem } from '../settings/Block';
 import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Avatar } from '../ui/avatar';
+import { Boundary } from '../ui/boundary';
 import { Button } from '../ui/button';
 import { ConfirmDialog } from '../ui/dialog';
 import { EmptyState, Page } from '../ui/page';
@@ -31,6 +33,11 @@ export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boo
         <div className="space-y-10">
           <Facts agent={agent} />
           <AgentRuns agentId={agent.id} />
+          {agent.ownerId === me && (
+            <Boundary>
+              <Sessions agentId={agent.id} />
+            </Boundary>
+          )}
           <AddToRoom agent={agent} />
           {agent.ownerId === me && <Ownership agent={agent} />}
         </div>

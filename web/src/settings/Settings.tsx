@@ -7,6 +7,7 @@ import { classes } from '../ui/classes';
 import { Page } from '../ui/page';
 import { AppearanceSettings } from './AppearanceSettings';
 import { AuditSettings } from './AuditSettings';
+import { DeadLetterSettings } from './DeadLetterSettings';
 import { DeviceSettings } from './DeviceSettings';
 import { HubSettings } from './HubSettings';
 import { KeySettings } from './KeySettings';
@@ -33,6 +34,7 @@ const SECTIONS: { id: string; label: string; admin?: boolean; content: ReactNode
   { id: 'keys', label: text.settings.keys, content: <KeySettings /> },
   { id: 'people', label: text.settings.people, admin: true, content: <PeopleSettings /> },
   { id: 'audit', label: text.settings.audit, admin: true, content: <AuditSettings /> },
+  { id: 'dead-letters', label: text.mail.deadLetters, admin: true, content: <DeadLetterSettings /> },
   { id: 'limits', label: text.settings.limits, admin: true, content: <LimitSettings /> },
   { id: 'hub', label: text.settings.hub, admin: true, content: <HubSettings /> },
 ];
