@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import type { Browser, BrowserContextOptions } from 'playwright-core';
 import { afterAll, beforeAll, test } from 'vitest';
+import { Broker } from './broker';
 import { startBrowser, Tab } from './browser';
 import { EventSource } from './events';
 import { Gateway } from './gateway';
@@ -80,7 +81,33 @@ for (const pause of [0, 500, 2000]) {
     await hub.call(admin, 'PUT', `/api/tasks/${String(created[index]?.['id'])}`, { status });
   }
   gateway.complete(await gateway.next('server:send_to_agent'), 'r2', 'I am on it.');
+  await fillMailboxes();
 });
+
+/** Messages in all states for a session of the agent, and dead letters. */
+async function fillMailboxes(): Promise<void> {
+  const broker = await Broker.connect(hub, admin);
+  const lease = (time: number) => broker.ask({ type: 'msg.session.receive', agentId: AGENT.id, sessionId: 'slack', lease: time });
+  await broker.subscribe(AGENT.id, 'slack', 'slack/team/**');
+  await broker.subscribe(AGENT.id, 'slack', 'email/support/*');
+  await hub.call(admin, 'PUT', `/api/agents/${AGENT.id}/sessions/slack`, {
+    title: 'Slack monitor',
+    autoRun: { enabled: false, triageModel: 'small-model', debounceMs: 5000 },
+    roomId: room,
+  });
+  await broker.route('slack-bridge', 'slack/team/#general', { text: 'Is somebody looking at the upload errors?', user: 'U0421' });
+  for (let attempt = 0; attempt <= 5; attempt++) {
+    await lease(1);
+    await new Promise((done) => setTimeout(done, 5));
+  }
+  await broker.route('mail-bridge', 'email/support/uploads', { subject: 'Uploads fail since Monday', from: 'mary@example.org' });
+  await broker.ask({ type: 'msg.session.receive', agentId: AGENT.id, sessionId: 'slack' });
+  await broker.route('slack-bridge', 'slack/team/#releases', { text: 'Release 0.4 waits for the retries', user: 'U0007' });
+  await lease(86_400_000);
+  await broker.route('slack-bridge', 'slack/team/#general', { text: 'Any news? The customer has asked again this morning.', user: 'U0421' });
+  await broker.route('crm', 'crm/leads/new', { text: 'A new lead', company: 'Analytical Engines Ltd', value: 12_500 });
+  broker.close();
+}
 afterAll(async () => {
   gateway.close();
   await browser.close();
@@ -178,7 +205,7 @@ test.each(THEMES)('%s', async (theme, options) => {
   await shoot('frozen');
   await page.getByRole('button', { name: 'Unfreeze agents' }).click();
   await page.getByRole('button', { name: 'Freeze agents', exact: true }).waitFor();
-  for (const section of ['account', 'security', 'appearance', 'keys', 'people', 'audit', 'limits', 'hub']) {
+  for (const section of ['account', 'security', 'appearance', 'keys', 'people', 'audit', 'dead-letters', 'limits', 'hub']) {
     await page.goto(`${hub.url}/app/settings/${section}`);
     await page.getByRole('heading', { level: 2 }).first().waitFor();
     await page.locator('[aria-busy=true]').waitFor({ state: 'detached' });
@@ -196,6 +223,14 @@ test.each(THEMES)('%s', async (theme, options) => {
   await page.goto(`${hub.url}/app/agents/${AGENT.id}`);
   await page.getByText('Working directory').waitFor();
   await shoot('agent');
+  await page.getByRole('list', { name: 'Sessions' }).getByRole('button', { name: /^Slack monitor/ }).click();
+  const inbox = page.getByRole('list', { name: 'Inbox: Slack monitor' });
+  await inbox.getByRole('button', { name: /Any news/ }).click();
+  await inbox.scrollIntoViewIfNeeded();
+  await shoot('agent-inbox');
+  await page.getByRole('button', { name: 'Settings', exact: true }).click();
+  await page.getByRole('form').getByLabel('Automatic turns').selectOption({ label: 'On' });
+  await shoot('agent-session');
   await page.goto(`${hub.url}/app/search?q=retry`);
   await page.getByRole('list', { name: 'Search results' }).getByRole('link').first().waitFor();
   await shoot('search');

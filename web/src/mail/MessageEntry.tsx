@@ -12,6 +12,8 @@ export type Fact = [name: string, value: string | undefined];
 interface Props {
   message: RoutedMessage;
   badge: ReactNode;
+  /** Name of the mailbox, if the list has messages of several. */
+  recipient?: string | undefined;
   /** Facts below the content, without those that have no value. */
   facts: Fact[];
   /** Shown beside the entry. */
@@ -24,19 +26,19 @@ interface Props {
  * Message of a mailbox, which can be expanded. Paths, names and payloads are text of others: they are shown as text
  * with escaped control characters and direction marks.
  */
-export function MessageEntry({ message, badge, facts, action, children }: Props) {
+export function MessageEntry({ message, badge, recipient, facts, action, children }: Props) {
   const [isOpen, setOpen] = useState(false);
   const id = useId();
   const at = Date.parse(message.at);
   return (
     <li>
-      <div className="flex items-center gap-2 pr-3">
+      <div className="sm:flex sm:items-center">
         <button
           type="button"
           aria-expanded={isOpen}
           aria-controls={id}
           onClick={() => setOpen(!isOpen)}
-          className="flex min-w-0 flex-1 items-start gap-2.5 px-3 py-2.5 text-left text-sm hover:bg-hover"
+          className="flex w-full min-w-0 items-start gap-2.5 px-3 py-2.5 text-left text-sm hover:bg-hover"
         >
           <ChevronRight
             size={16}
@@ -44,23 +46,26 @@ export function MessageEntry({ message, badge, facts, action, children }: Props)
             className={classes('mt-0.5 shrink-0 text-faint transition-transform', isOpen && 'rotate-90')}
           />
           <span className="min-w-0 flex-1">
-            <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-              {badge}
-              <span className="min-w-0 max-w-full truncate font-mono text-xs">{escapeHidden(message.path)}</span>
-              <span className="min-w-0 max-w-full truncate text-xs text-faint">
-                {text.mail.from(escapeHidden(message.fromName))}
+            <span className="flex items-start gap-2">
+              <span className="flex min-w-0 flex-1 flex-wrap items-center gap-x-2 gap-y-1">
+                {badge}
+                <span className="max-w-full min-w-0 truncate font-mono text-xs">{escapeHidden(message.path)}</span>
+                <span className="max-w-full min-w-0 truncate text-xs text-faint">
+                  {text.mail.from(escapeHidden(message.fromName))}
+                  {recipient !== undefined && ` ${text.mail.to(recipient)}`}
+                </span>
               </span>
-              <time dateTime={message.at} title={fullTime(at)} className="ml-auto shrink-0 text-xs text-faint">
+              <time dateTime={message.at} title={fullTime(at)} className="shrink-0 py-0.5 text-xs text-faint">
                 {shortTime(at, Date.now())}
               </time>
             </span>
             <span className="mt-0.5 block truncate text-soft">{escapeHidden(excerpt(message))}</span>
           </span>
         </button>
-        {action}
+        {action !== undefined && <div className="shrink-0 px-3 max-sm:pb-2.5 max-sm:pl-9.5">{action}</div>}
       </div>
       {isOpen && (
-        <div id={id} className="space-y-3 px-3 pb-3 pl-9.5">
+        <div id={id} className="space-y-3 px-3 pt-1.5 pb-3 pl-9.5">
           <pre
             tabIndex={0}
             aria-label={text.mail.payload}

@@ -70,7 +70,8 @@ function Entry({ letter, onResent }: { letter: DeadLetter; onResent: (mailboxes:
     <MessageEntry
       message={message}
       badge={<Badge tone="danger">{reasonName(reason)}</Badge>}
-      facts={[[text.mail.mailbox, mailbox === undefined ? undefined : mailboxName(mailbox)]]}
+      recipient={mailbox === undefined ? undefined : mailboxName(mailbox)}
+      facts={[]}
       action={action}
     >
       {problem !== undefined && (

@@ -29,6 +29,7 @@ export const sessions = {
 
 export const mail = {
   from: (name: string) => `from ${name}`,
+  to: (mailbox: string) => `to ${mailbox}`,
   empty: 'No messages yet',
   payload: 'Content of the message',
   sender: 'Sender',
@@ -39,7 +40,6 @@ export const mail = {
   attempts: 'Attempts',
   leasedUntil: 'In progress until',
   handledBy: 'Also in',
-  mailbox: 'Mailbox',
   states: { pending: 'waiting', leased: 'in progress', delivered: 'delivered', dead: 'failed' } as Record<string, string>,
   deadLetters: 'Dead letters',
   deadLettersLead: 'Messages that reached no mailbox, and messages that no program acknowledged. Resend delivers one again.',
