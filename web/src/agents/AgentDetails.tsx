@@ -17,6 +17,7 @@ import { fullTime } from '../ui/time';
 import { AddToRoom } from './AddToRoom';
 import { Sharing } from './Sharing';
 import { AgentRuns } from './AgentRuns';
+import { SessionRuns } from './SessionRuns';
 import { kindName, presence } from './labels';
 
 export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boolean }) {
@@ -32,6 +33,11 @@ export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boo
       {agent !== undefined && (
         <div className="space-y-10">
           <Facts agent={agent} />
+          {agent.ownerId === me && (
+            <Boundary>
+              <SessionRuns agentId={agent.id} />
+            </Boundary>
+          )}
           <AgentRuns agentId={agent.id} />
           {agent.ownerId === me && (
             <Boundary>
