@@ -4,6 +4,7 @@ import { apiRequest, apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
 import { Sessions } from '../mail/Sessions';
+import { Turns } from '../mail/Turns';
 import { AGENTS_PATH, navigate } from '../router';
 import { Block, Problem } from '../settings/Block';
 import { useSubmit } from '../settings/useSubmit';
@@ -42,6 +43,11 @@ export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boo
           {agent.ownerId === me && (
             <Boundary>
               <Sessions agentId={agent.id} />
+            </Boundary>
+          )}
+          {agent.ownerId === me && (
+            <Boundary>
+              <Turns agentId={agent.id} />
             </Boundary>
           )}
           <AddToRoom agent={agent} />
