@@ -20,7 +20,7 @@ export class Gateway {
     });
   }
 
-  static async connect(hub: Hub, owner: Account, agent: { id: string; name: string }, gatewayId = 'laptop'): Promise<Gateway> {
+  static async connect(hub: Hub, owner: Account, agent: { id: string; name: string }, gatewayId = 'laptop', more: Frame = {}): Promise<Gateway> {
     const socket = new WebSocket(hub.url.replace('http', 'ws') + '/ws/gateway');
     await new Promise((done, failed) => {
       socket.once('open', done);
@@ -28,7 +28,7 @@ export class Gateway {
     });
     const gateway = new Gateway(socket);
     const deviceInfo = { hostname: gatewayId, platform: 'linux', arch: 'x64', nodeVersion: 'v22.0.0' };
-    gateway.send({ type: 'gateway:auth', token: owner.token, gatewayId, deviceInfo, protocolVersion: '1' });
+    gateway.send({ type: 'gateway:auth', token: owner.token, gatewayId, deviceInfo, protocolVersion: '1', ...more });
     await gateway.next('server:gateway_auth_result');
     const work = { workingDirectory: '/tmp', capabilities: ['code'], type: 'claude-code' };
     gateway.send({ type: 'gateway:register_agent', agent: { ...agent, ...work } });
@@ -63,27 +63,29 @@ export class Gateway {
   }
 
   chunk(run: Frame, messageId: string, type: string, content: string, metadata?: Frame): void {
-    const { roomId, agentId } = run;
-    this.send({ type: 'gateway:message_chunk', roomId, agentId, messageId, chunk: { type, content, metadata } });
+    this.send({ type: 'gateway:message_chunk', ...placeOf(run), messageId, chunk: { type, content, metadata } });
   }
 
   complete(run: Frame, messageId: string, fullContent: string): void {
-    const { roomId, agentId, conversationId, depth } = run;
-    this.send({ type: 'gateway:message_complete', roomId, agentId, messageId, fullContent, conversationId, depth });
+    const { conversationId, depth } = run;
+    this.send({ type: 'gateway:message_complete', ...placeOf(run), messageId, fullContent, conversationId, depth });
   }
 
   requestPermission(run: Frame, requestId: string, toolName: string, toolInput: Frame): void {
-    const { roomId, agentId } = run;
-    this.send({ type: 'gateway:permission_request', requestId, agentId, roomId, toolName, toolInput });
+    this.send({ type: 'gateway:permission_request', requestId, ...placeOf(run), toolName, toolInput });
   }
 
   /** Sends a run event (plan, question, status …), as Parlor gateways do. */
   runEvent(run: Frame, event: Frame, messageId?: string): void {
-    const { roomId, agentId } = run;
-    this.send({ type: 'gateway:run_event', roomId, agentId, event, ...(messageId !== undefined && { messageId }) });
+    this.send({ type: 'gateway:run_event', ...placeOf(run), event, ...(messageId !== undefined && { messageId }) });
   }
 
   close(): void {
     this.#socket.close();
   }
+}
+
+/** Agent, room and session of a run, and its id if the gateway is a Parlor gateway. */
+function placeOf({ agentId, roomId, sessionId, runId }: Frame): Frame {
+  return { agentId, roomId, sessionId, runId };
 }

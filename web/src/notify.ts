@@ -3,8 +3,9 @@ import { useEffect } from 'react';
 import { useChat } from './chat/store';
 import { isReply, isStreaming, type ChatMessage, type Reply } from './chat/message';
 import type { AskUser } from './chat/parts';
+import { sessionOf } from './chat/place';
 import { emptyChat, type ChatState, type Permission, type RoomChat } from './chat/state';
-import { navigate, roomPath } from './router';
+import { agentPath, navigate, roomPath } from './router';
 import { text } from './text';
 
 export function useTitle(roomId: string | undefined): void {
@@ -53,7 +54,8 @@ function show({ title, body, tag, roomId }: Notice): void {
     const shown = new Notification(title, { body, tag });
     shown.onclick = () => {
       window.focus();
-      navigate(roomPath(roomId));
+      const session = sessionOf(roomId);
+      navigate(session === undefined ? roomPath(roomId) : agentPath(session.agentId));
       shown.close();
     };
   } catch {
@@ -87,7 +89,7 @@ export function notices(state: ChatState, before: ChatState, now: number): Notic
   const inRooms = changed.flatMap(([roomId, chat]) => {
     const room = state.rooms[roomId];
     const earlier = before.chats[roomId] ?? emptyChat;
-    const place = room?.name ?? '';
+    const place = room?.name ?? sessionOf(roomId)?.sessionId ?? '';
     const finished = room?.notificationPref === 'none' ? [] : justFinished(chat, earlier, now);
     return [
       ...newPermissions(chat, earlier).map((one) => ({

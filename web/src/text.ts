@@ -1,5 +1,5 @@
 /** User-visible text of the app. The text of pages other than rooms and settings is in `text/pages.ts`. */
-import { mail, sessions } from './text/mail';
+import { mail, sessions, turns } from './text/mail';
 import { agents, missions, search, services, tasks } from './text/pages';
 
 function counted(count: number, one: string, many: string): string {
@@ -289,6 +289,7 @@ export const text = {
   agents,
   mail,
   sessions,
+  turns,
   missions,
   search,
   services,

@@ -4,6 +4,7 @@ import { apiRequest, apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
 import { Sessions } from '../mail/Sessions';
+import { Turns } from '../mail/Turns';
 import { AGENTS_PATH, navigate } from '../router';
 import { Block, Problem } from '../settings/Block';
 import { useSubmit } from '../settings/useSubmit';
@@ -17,6 +18,7 @@ import { fullTime } from '../ui/time';
 import { AddToRoom } from './AddToRoom';
 import { Sharing } from './Sharing';
 import { AgentRuns } from './AgentRuns';
+import { SessionRuns } from './SessionRuns';
 import { kindName, presence } from './labels';
 
 export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boolean }) {
@@ -32,10 +34,20 @@ export function AgentDetails({ agentId, isWide }: { agentId: string; isWide: boo
       {agent !== undefined && (
         <div className="space-y-10">
           <Facts agent={agent} />
+          {agent.ownerId === me && (
+            <Boundary>
+              <SessionRuns agentId={agent.id} />
+            </Boundary>
+          )}
           <AgentRuns agentId={agent.id} />
           {agent.ownerId === me && (
             <Boundary>
               <Sessions agentId={agent.id} />
+            </Boundary>
+          )}
+          {agent.ownerId === me && (
+            <Boundary>
+              <Turns agentId={agent.id} />
             </Boundary>
           )}
           <AddToRoom agent={agent} />

@@ -1,10 +1,13 @@
-import { useQuery } from '@tanstack/react-query';
-import { apiResult } from '../api/http';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { Square } from 'lucide-react';
+import { apiRequest, apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { TurnDelivery } from '../generated/api';
 import { roomPath } from '../router';
-import { Block } from '../settings/Block';
+import { Block, Problem } from '../settings/Block';
+import { useSubmit } from '../settings/useSubmit';
 import { compact, text } from '../text';
+import { Button } from '../ui/button';
 import { Link } from '../ui/link';
 import { shortTime, fullTime } from '../ui/time';
 import { roomsOf } from './rooms';
@@ -50,26 +53,65 @@ export function AgentRuns({ agentId }: { agentId: string }) {
 }
 
 function RunRow({ run }: { run: TurnDelivery }) {
-  const room = useChat((state) => state.rooms[run.roomId]?.name);
+  const room = useChat((state) => (run.roomId === undefined ? undefined : state.rooms[run.roomId]?.name));
   const at = Date.parse(run.queuedAt);
-  const target = run.replyId ?? run.messageId;
+  const content = (
+    <>
+      <span className="min-w-0 flex-1 truncate">
+        <span className={hasFailed(run) ? 'font-medium text-danger' : 'font-medium'}>
+          {text.agents.runStatus[run.status] ?? run.status}
+        </span>{' '}
+        <span className="text-faint">{room ?? (run.sessionId === undefined ? '' : text.agents.inSession(run.sessionId))}</span>
+        {run.reason !== undefined && <span className="text-soft"> · {run.reason}</span>}
+      </span>
+      <span className="shrink-0 text-xs text-faint tabular-nums">{usageSummary([run])}</span>
+      <time dateTime={run.queuedAt} title={fullTime(at)} className="shrink-0 text-xs text-faint">
+        {shortTime(at, Date.now())}
+      </time>
+    </>
+  );
+  if (run.roomId === undefined) {
+    return (
+      <li className="flex items-baseline gap-3 px-4 py-2 text-sm">
+        {content}
+        {isActive(run) && <StopButton run={run} />}
+      </li>
+    );
+  }
   return (
     <li>
-      <Link href={roomPath(run.roomId, target)} className="flex items-baseline gap-3 px-4 py-2 text-sm hover:bg-hover">
-        <span className="min-w-0 flex-1 truncate">
-          <span className={hasFailed(run) ? 'font-medium text-danger' : 'font-medium'}>
-            {text.agents.runStatus[run.status] ?? run.status}
-          </span>{' '}
-          <span className="text-faint">{room}</span>
-          {run.reason !== undefined && <span className="text-soft"> · {run.reason}</span>}
-        </span>
-        <span className="shrink-0 text-xs text-faint tabular-nums">{usageSummary([run])}</span>
-        <time dateTime={run.queuedAt} title={fullTime(at)} className="shrink-0 text-xs text-faint">
-          {shortTime(at, Date.now())}
-        </time>
+      <Link
+        href={roomPath(run.roomId, run.replyId ?? run.messageId)}
+        className="flex items-baseline gap-3 px-4 py-2 text-sm hover:bg-hover"
+      >
+        {content}
       </Link>
     </li>
   );
+}
+
+/** Stops a run without a room. Runs in a room are stopped there. */
+function StopButton({ run }: { run: TurnDelivery }) {
+  const queries = useQueryClient();
+  const { attempt, problem, isBusy } = useSubmit();
+  const stop = () =>
+    attempt(async () => {
+      await apiRequest('POST', '/api/agent-cancel', { run_id: run.runId });
+      await queries.invalidateQueries({ queryKey: ['agents', run.agentId, 'runs'] });
+    });
+  return (
+    <>
+      <Problem>{problem}</Problem>
+      <Button size="small" variant="danger" disabled={isBusy} onClick={() => void stop()}>
+        <Square size={11} fill="currentColor" aria-hidden />
+        {text.agents.stop}
+      </Button>
+    </>
+  );
+}
+
+function isActive({ status }: TurnDelivery): boolean {
+  return status === 'queued' || status === 'delivered' || status === 'started';
 }
 
 function hasFailed({ status }: TurnDelivery): boolean {

@@ -9,6 +9,7 @@ import type { AgentState, Connection, Permission, RunUsage, QueuedItem, RoomEntr
 
 /** Refers to a reply: by its message id if known, otherwise the current reply of the agent in the room. */
 export interface ReplyRef {
+  /** Room, or for a run without a room the key of its session (`chat/place`). */
   roomId: string;
   agentId: string;
   agentName?: string;

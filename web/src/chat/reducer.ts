@@ -2,11 +2,15 @@
 import type { ChatAction } from './actions';
 import { isStored, type ChatMessage } from './message';
 import { put } from './messages';
+import { sessionOf } from './place';
 import { isAfter } from './position';
 import { addPermission, reduceChat, resolvePermission, resynced, without, type RoomAction } from './roomChat';
 import { countMessage, reduceRooms } from './rooms';
 import { applySendResult } from './sending';
 import { emptyChat, emptyState, type ChatState, type RoomChat } from './state';
+
+/** Maximum number of replies kept for each session of an agent. */
+const MAX_SESSION_REPLIES = 20;
 
 /** `now` is a parameter, so that the same actions always produce the same state. */
 export function reduce(state: ChatState, action: ChatAction, now: number): ChatState {
@@ -75,8 +79,14 @@ function showMessage(state: ChatState, message: ChatMessage): ChatState {
 
 function inRoom(state: ChatState, roomId: string, edit: (chat: RoomChat) => RoomChat): ChatState {
   const before = state.chats[roomId] ?? emptyChat;
-  const chat = edit(before);
+  const chat = bounded(edit(before), roomId);
   return chat === before ? state : { ...state, chats: { ...state.chats, [roomId]: chat } };
+}
+
+/** Drops the oldest replies of a session, which no history loads again. */
+function bounded(chat: RoomChat, key: string): RoomChat {
+  if (chat.messages.length <= MAX_SESSION_REPLIES || sessionOf(key) === undefined) return chat;
+  return { ...chat, messages: chat.messages.slice(-MAX_SESSION_REPLIES) };
 }
 
 function inEveryRoom(state: ChatState, edit: (chat: RoomChat) => RoomChat): ChatState {

@@ -80,6 +80,7 @@ export interface ChatState {
   /** Highest position received. The next connection resumes from it. */
   position?: string;
   rooms: Record<string, RoomEntry>;
+  /** By room, and for runs without a room by the key of their session (`chat/place`). */
   chats: Record<string, RoomChat>;
   agents: Record<string, AgentState>;
   online: Record<string, boolean>;

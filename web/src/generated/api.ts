@@ -276,6 +276,20 @@ export type Resend = { agentId?: string,
  */
 sessionId?: string, };
 
+export type NewTurn = { agentId: string, 
+/**
+ * Default `main`.
+ */
+sessionId?: string, 
+/**
+ * Pending messages of the session, maximum 100. Without messages and prompt, the oldest pending ones.
+ */
+messageIds?: Array<string>, 
+/**
+ * Text that is not stored as a message. Not together with `messageIds`.
+ */
+prompt?: string, };
+
 export type Success<T> = { ok: true, data: T, };
 
 export type Done = { ok: true, };
@@ -335,6 +349,33 @@ export type AuditSubject = {
  * `user`, `agent`, `room`, `key`, `invitation` or `router`.
  */
 kind: string, id: string, name?: string, };
+
+export type StartedTurn = { runId: string, 
+/**
+ * Number of messages that the run holds.
+ */
+messages: number, };
+
+export type TurnPage = { 
+/**
+ * Decisions, newest first.
+ */
+items: Array<TurnEntry>, hasMore: boolean, nextCursor?: string, 
+/**
+ * Number of stored decisions of each kind; kinds without one are omitted.
+ */
+statistics: { [key in string]: number }, };
+
+export type TurnEntry = { id: string, at: string, agentId: string, sessionId: string, 
+/**
+ * `debounced`, `triaged_yes`, `triaged_no`, `held`, `triggered`, `run`, `completed`, `cancelled`, `retried`,
+ * `dead_lettered` or `answered`.
+ */
+decision: string, reason?: string, runId?: string, 
+/**
+ * Number of runs that the messages have had; 0 before the first one.
+ */
+attempt: number, messageIds: Array<string>, };
 
 export type Settings = { 
 /**

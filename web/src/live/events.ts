@@ -6,6 +6,7 @@
 import type { ChatAction, ReplyRef } from '../chat/actions';
 import { isTransient } from '../chat/phase';
 import type { Plan } from '../chat/parts';
+import { placeOf } from '../chat/place';
 import type { PlanData } from '../generated/frames';
 import { stripDirectionMarks as text } from '../markdown/hiddenCharacters';
 import type { UiEvent } from './frames';
@@ -13,9 +14,11 @@ import type { UiEvent } from './frames';
 type EventOf<Kind extends UiEvent['kind']> = Extract<UiEvent, { kind: Kind }>;
 
 export function fromEvent(event: UiEvent): ChatAction[] {
-  const { agent_id: agentId, session_id: roomId } = event;
+  const { agent_id: agentId, session_id: room, agent_session_id: sessionId } = event;
   if (event.kind === 'run' && event.phase === 'resync') return [{ type: 'RESYNC' }];
-  if (agentId === undefined || roomId === undefined) return [];
+  if (agentId === undefined) return [];
+  const roomId = placeOf({ agentId, ...(room !== undefined && { roomId: room }), ...(sessionId !== undefined && { sessionId }) });
+  if (roomId === undefined) return [];
   const reply: ReplyRef = { roomId, agentId };
   switch (event.kind) {
     case 'run':

@@ -1,5 +1,6 @@
 /** Translates frames of the hub to actions. The reducer does not depend on the wire format. */
 import type { ChatAction } from '../chat/actions';
+import { placeOf } from '../chat/place';
 import { fromEvent } from './events';
 import type { ServerFrame } from './frames';
 import { fromMessage, resultOf, toolOf } from './messages';
@@ -79,8 +80,9 @@ function actionsFor(frame: ServerFrame, now: number): ChatAction[] {
       return [{ type: 'AGENT_STATUS', agentId: id, agent: { name, status, model, queueDepth } }];
     }
     case 'server:permission_request': {
-      const { type: _, toolInput = {}, ...request } = frame;
-      return [{ type: 'PERMISSION_REQUESTED', permission: { ...request, toolInput } }];
+      const { type: _, toolInput = {}, sessionId: __, ...request } = frame;
+      const roomId = placeOf(frame);
+      return roomId === undefined ? [] : [{ type: 'PERMISSION_REQUESTED', permission: { ...request, roomId, toolInput } }];
     }
     case 'server:permission_request_expired':
       return [{ type: 'PERMISSION_RESOLVED', requestId: frame.requestId, decision: 'timeout' }];
@@ -113,7 +115,9 @@ function unknown(_frame: never): ChatAction[] {
 }
 
 function chunk(frame: Extract<ServerFrame, { type: 'server:message_chunk' }>): ChatAction[] {
-  const { roomId, agentId, agentName, messageId, chunk: part, first } = frame;
+  const { agentId, agentName, messageId, chunk: part, first } = frame;
+  const roomId = placeOf(frame);
+  if (roomId === undefined) return [];
   const reply = { roomId, agentId, agentName, messageId };
   const begun: ChatAction[] = first === true ? [{ type: 'BEGIN_REPLY', ...reply }] : [];
   switch (part.type) {

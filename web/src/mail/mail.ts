@@ -1,7 +1,7 @@
 /** Queries and labels for the mailboxes of agents and for dead letters. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { apiResult } from '../api/http';
-import type { AgentSessions, AutoRunChanges, AutoRunSetting, DeadLetterPage, MailboxKey, MailPage, RoutedMessage } from '../generated/api';
+import type { AgentSessions, AutoRunChanges, AutoRunSetting, DeadLetterPage, MailboxKey, MailPage, RoutedMessage, TurnPage } from '../generated/api';
 import { text } from '../text';
 
 /** Mailboxes have no events for the web app, so that an open list is refetched. */
@@ -31,6 +31,20 @@ export function mailOf(agentId: string, session: string | undefined) {
     },
     initialPageParam: 0,
     getNextPageParam: (last, pages) => nextOffset(last, pages),
+    refetchInterval: REFRESH_INTERVAL_MS,
+  });
+}
+
+/** Decisions about automatic turns of an agent. */
+export function turnsOf(agentId: string) {
+  return infiniteQueryOptions({
+    queryKey: ['agents', agentId, 'turns'],
+    queryFn: ({ pageParam }) => {
+      const query = { limit: String(PAGE_LENGTH), agentId, ...(pageParam !== '' && { cursor: pageParam }) };
+      return apiResult<TurnPage>('GET', `/api/turns?${new URLSearchParams(query)}`);
+    },
+    initialPageParam: '',
+    getNextPageParam: (last) => last.nextCursor,
     refetchInterval: REFRESH_INTERVAL_MS,
   });
 }
@@ -116,6 +130,15 @@ export function changesOf({ mode, model, seconds, batch }: AutoRunForm): AutoRun
 /** The setting that applies to a session: its own, or that of the agent. */
 export function hasAutomaticTurns(own: AutoRunSetting | null, ofAgent: AutoRunSetting | null): boolean {
   return (own ?? ofAgent)?.enabled ?? false;
+}
+
+/** Numbers of decisions that ended a batch of messages, in one line. Other decisions are steps on the way. */
+export function turnSummary(statistics: TurnPage['statistics']): string {
+  const counted = Object.entries(text.turns.totals).flatMap(([kind, label]) => {
+    const count = statistics[kind] ?? 0;
+    return count === 0 ? [] : [label(count)];
+  });
+  return counted.join(' · ');
 }
 
 export function reasonName(reason: string): string {

@@ -3,6 +3,7 @@ import { lazy, Suspense, useState, type FormEvent } from 'react';
 import { apiRequest } from '../api/http';
 import type { Reply } from '../chat/message';
 import type { Plan, PlanItem } from '../chat/parts';
+import { sessionOf } from '../chat/place';
 import { Problem } from '../settings/Block';
 import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
@@ -42,7 +43,7 @@ export function PlanBlock({ message, plan }: { message: Reply; plan: Plan }) {
           </div>
         </details>
       )}
-      {plan.status === 'planned' && <PlanDecision message={message} plan={plan} />}
+      {plan.status === 'planned' && sessionOf(message.roomId) === undefined && <PlanDecision message={message} plan={plan} />}
     </section>
   );
 }

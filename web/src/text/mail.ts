@@ -27,6 +27,33 @@ export const sessions = {
   batch: 'Maximum batch',
 } as const;
 
+export const turns = {
+  heading: 'Automatic turns',
+  lead: 'How messages in the inboxes of its sessions started turns, newest first.',
+  decisions: {
+    debounced: 'collected',
+    triaged_yes: 'needs an answer',
+    triaged_no: 'needs no answer',
+    held: 'on hold',
+    triggered: 'started by a user',
+    run: 'turn started',
+    completed: 'answered',
+    cancelled: 'stopped',
+    retried: 'will be retried',
+    dead_lettered: 'gave up',
+    answered: 'answered by another turn',
+  } as Record<string, string>,
+  messages: (count: number) => (count === 1 ? '1 message' : `${count} messages`),
+  attempt: (count: number) => `attempt ${count}`,
+  totals: {
+    completed: (count: number) => `${count} answered`,
+    answered: (count: number) => `${count} answered by another turn`,
+    triaged_no: (count: number) => `${count} without need of an answer`,
+    cancelled: (count: number) => `${count} stopped`,
+    dead_lettered: (count: number) => `${count} given up`,
+  } as Record<string, (count: number) => string>,
+} as const;
+
 export const mail = {
   from: (name: string) => `from ${name}`,
   to: (mailbox: string) => `to ${mailbox}`,

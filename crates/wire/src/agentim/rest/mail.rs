@@ -281,8 +281,12 @@ impl<'a> MailCopy<'a> {
             state => state,
         };
         let leased_until = match state {
-            DeliveryState::Leased { until } => Some(iso(until)),
-            DeliveryState::Pending | DeliveryState::Delivered | DeliveryState::Dead => None,
+            // Mail that a run holds has no end.
+            DeliveryState::Leased { until } if state != DeliveryState::HELD => Some(iso(until)),
+            DeliveryState::Leased { .. }
+            | DeliveryState::Pending
+            | DeliveryState::Delivered
+            | DeliveryState::Dead => None,
         };
         Self {
             message: message.into(),
