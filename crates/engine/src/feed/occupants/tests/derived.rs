@@ -143,6 +143,44 @@ fn a_change_of_the_place_of_all_users_is_one_item_for_all_viewers_that_see_the_s
 }
 
 #[test]
+fn all_members_of_a_user_whose_rooms_change_are_the_same_items_for_all_viewers() {
+    let mut test = Test::new();
+    for (name, room) in [("ann", "lobby"), ("dan", "lobby"), ("cat", "attic")] {
+        test.stored.insert(user(name), facts(name, &[room], &[]));
+    }
+    let cat = test.hold("c1", "cat");
+    for (index, client) in ["c1", "c2", "c3"].into_iter().enumerate() {
+        test.enter(&cat, "cat", EVERYONE, update(client, (1, index as u64), "1"));
+    }
+    test.load();
+    let mut viewers = ["ann", "ann", "dan"].map(|name| test.viewer(name, EVERYONE));
+    for viewer in &mut viewers {
+        test.check(viewer);
+        assert_eq!(viewer.set.as_ref().unwrap().len(), 0, "no shared room");
+        take(&viewer.outbox);
+    }
+    test.change_member("lobby", MemberChange::Added(MemberId::User(user("cat"))));
+    let state = test.fanout.state.lock();
+    assert_eq!(
+        state.last_ordinal,
+        parlor_model::Ordinal::after(state.published_through).plus(4),
+        "one number for each member, and one for the rooms of the user"
+    );
+    drop(state);
+    let [first, second, third] = viewers.map(|viewer| {
+        let signals = take(&viewer.outbox).into_iter().filter_map(|entry| match entry.item {
+            Item::Signal(signal) => Some(signal),
+            _ => None,
+        });
+        signals.collect::<Vec<_>>()
+    });
+    assert_eq!(first.len(), 3);
+    for (index, signal) in first.iter().enumerate() {
+        assert!(Arc::ptr_eq(signal, &second[index]) && Arc::ptr_eq(signal, &third[index]));
+    }
+}
+
+#[test]
 fn a_connection_that_enters_places_itself_makes_no_derived_member() {
     let mut test = Test::new();
     test.stored.insert(user("ben"), facts("Ben", &["lobby"], &[]));
