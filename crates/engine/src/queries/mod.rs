@@ -21,6 +21,7 @@ mod rooms;
 mod routers;
 mod runs;
 mod services;
+mod sessions;
 mod settings;
 mod sign_ins;
 mod tasks;
@@ -160,6 +161,7 @@ queries! {
     GetTask,
     GetUpload,
     GetWorkspaceRoot,
+    ListActiveSessions,
     ListAgentCards,
     ListAgents,
     ListApprovalRules,
@@ -195,6 +197,7 @@ queries! {
     ListRunsOfAgent,
     ListRunsOfMessage,
     ListServices,
+    ListSessions,
     ListSharedAgentCards,
     ListSignIns,
     ListSubscriptions,
@@ -203,7 +206,9 @@ queries! {
     MayCreateRouter,
     MayEnterPlace,
     MayFollowRoom,
+    MayFollowSessions,
     MayInquire,
+    MayInstructAgent,
     MayListOccupants,
     MayListenToMailbox,
     MayManageCredentials,
