@@ -544,7 +544,11 @@ export type Deleted = {
  */
 deleted: number, };
 
-export type Approval = { id: string, roomId: string, runId: string, agentId: string, agentName: string, toolName: string, 
+export type Approval = { id: string, roomId?: string, 
+/**
+ * Session of the agent, if the run takes place in one.
+ */
+sessionId?: string, runId: string, agentId: string, agentName: string, toolName: string, 
 /**
  * Tool input, unchanged as sent by the gateway.
  */
@@ -628,7 +632,11 @@ export type Chunk = { type: string, content: string, metadata?: Record<string, u
 
 export type Reaction = { emoji: string, userIds: Array<string>, usernames: Array<string>, };
 
-export type TurnDelivery = { runId: string, agentId: string, agentName: string, roomId: string, 
+export type TurnDelivery = { runId: string, agentId: string, agentName: string, roomId?: string, 
+/**
+ * Session of the agent, if the run takes place in one.
+ */
+sessionId?: string, 
 /**
  * Message that triggered the run.
  */

@@ -121,7 +121,11 @@ type: string, };
 
 export type MessageAck = { clientMessageId: string, messageId: string, seq: number, epoch: string, };
 
-export type MessageChunk = { roomId: string, agentId: string, agentName: string, messageId: string, chunk: Chunk, 
+export type MessageChunk = { roomId?: string, 
+/**
+ * Session of the agent, if the run takes place in one.
+ */
+sessionId?: string, agentId: string, agentName: string, messageId: string, chunk: Chunk, 
 /**
  * The chunk starts at the beginning of the reply. A client that already has part of the reply discards it.
  */
@@ -151,11 +155,19 @@ export type OfGateway = { gatewayId: string, };
 
 export type OutputStream = "stdout" | "stderr";
 
-export type PermissionRequest = { requestId: string, agentId: string, agentName: string, roomId: string, toolName: string, toolInput?: unknown, inputDigest: string, expiresAt: string, };
+export type PermissionRequest = { requestId: string, agentId: string, agentName: string, roomId?: string, 
+/**
+ * Session of the agent, if the run takes place in one.
+ */
+sessionId?: string, toolName: string, toolInput?: unknown, inputDigest: string, expiresAt: string, };
 
 export type PermissionRequestExpired = { requestId: string, };
 
-export type PermissionResolved = { requestId: string, roomId: string, decision: PermissionResult, decidedBy?: string, decidedByName?: string, reason?: string, };
+export type PermissionResolved = { requestId: string, roomId?: string, 
+/**
+ * Session of the agent, if the run takes place in one.
+ */
+sessionId?: string, decision: PermissionResult, decidedBy?: string, decidedByName?: string, reason?: string, };
 
 export type PermissionResponse = { requestId: string, decision: Verdict, 
 /**
@@ -211,7 +223,15 @@ export type QueueData = {
  */
 items: Array<QueueItem>, };
 
-export type QueueItem = { id: string, agent_id: string, session_id: string, message_id: string | null, preview: string, timestamp: number, status: string, };
+export type QueueItem = { id: string, agent_id: string, 
+/**
+ * Room. Absent if the run has none.
+ */
+session_id?: string, 
+/**
+ * Session of the agent, if the run takes place in one.
+ */
+agent_session_id?: string, message_id: string | null, preview: string, timestamp: number, status: string, };
 
 export type ReactionData = { message_id: string, reactions: Array<ReactionsOfEmoji>, };
 
@@ -371,7 +391,11 @@ rev: number, ts_ms: number, text?: string, agent_id?: string,
 /**
  * Room of the message.
  */
-session_id?: string, project_root?: string, } & ({ kind: "message", phase?: undefined, data: MessageData } | { kind: "message", phase: "edited", data: MessageData } | { kind: "message", phase: "deleted", data: MarkData } | { kind: "message", phase: "pinned", data: MarkData } | { kind: "message", phase: "unpinned", data: MarkData } | { kind: "message", phase: "bookmarked", data: MarkData } | { kind: "message", phase: "unbookmarked", data: MarkData } | { kind: "message", phase: "rewound", data: RewoundData } | { kind: "reaction", phase?: undefined, data: ReactionData } | { kind: "receipt", phase?: undefined, data: ReceiptData } | { kind: "room", phase: "changed", data: RoomChangedData } | { kind: "room", phase: "members", data: RoomMembersData } | { kind: "room", phase: "removed", data?: undefined } | { kind: "room", phase: "arranged", data: RoomArrangedData } | { kind: "room", phase: "cleared", data?: undefined } | { kind: "task", phase: "changed", data: TaskData } | { kind: "task", phase: "removed", data: TaskRemovedData } | { kind: "run", phase: "sync", data?: undefined } | { kind: "run", phase: "resync", data: ResyncData } | { kind: "run", phase: "outcome", data: RunOutcomeData } | { kind: "run", phase: "plan_update", data: PlanUpdateData } | { kind: "run", phase: "context_usage", data: ContextUsageData } | { kind: "run", phase: "subagent_spawned", data: SubagentSpawnedData } | { kind: "run", phase: "subagent_result", data: SubagentResultData } | { kind: "run", phase: "change_report", data: ChangeReportData } | { kind: "turn_complete", phase?: undefined, data: TurnCompleteData } | { kind: "activity", phase: "doing", data: ActivityData } | { kind: "activity", phase: "done", data: ActivityData } | { kind: "activity", phase: "doing", data: IdlePromptData } | { kind: "queue", phase?: undefined, data: QueueData } | { kind: "tool_progress", phase?: undefined, data: ToolProgressData } | { kind: "model_fallback", phase?: undefined, data: ModelFallbackData } | { kind: "token", phase?: undefined, data: TokenData } | { kind: "token", phase: "done", data: ReplyData } | { kind: "text_segment", phase?: undefined, data: ReplyData } | { kind: "content_block", phase: "start", data: BlockStartData } | { kind: "content_block", phase: "update", data: BlockUpdateData } | { kind: "approval", phase: "asked", data: ApprovalAskedData } | { kind: "approval", phase: "resolved", data: ApprovalResolvedData } | { kind: "ask_user", phase?: undefined, data: QuestionsAskedData } | { kind: "ask_user", phase: "resolved", data: QuestionsResolvedData } | { kind: "typing", phase?: undefined, data: TypingData } | { kind: "presence", phase?: undefined, data: UserPresenceData } | { kind: "presence", phase?: undefined, data: AgentPresenceData } | { kind: "terminal", phase?: undefined, data?: undefined });
+session_id?: string, 
+/**
+ * Session of the agent, if the run of the message takes place in one.
+ */
+agent_session_id?: string, project_root?: string, } & ({ kind: "message", phase?: undefined, data: MessageData } | { kind: "message", phase: "edited", data: MessageData } | { kind: "message", phase: "deleted", data: MarkData } | { kind: "message", phase: "pinned", data: MarkData } | { kind: "message", phase: "unpinned", data: MarkData } | { kind: "message", phase: "bookmarked", data: MarkData } | { kind: "message", phase: "unbookmarked", data: MarkData } | { kind: "message", phase: "rewound", data: RewoundData } | { kind: "reaction", phase?: undefined, data: ReactionData } | { kind: "receipt", phase?: undefined, data: ReceiptData } | { kind: "room", phase: "changed", data: RoomChangedData } | { kind: "room", phase: "members", data: RoomMembersData } | { kind: "room", phase: "removed", data?: undefined } | { kind: "room", phase: "arranged", data: RoomArrangedData } | { kind: "room", phase: "cleared", data?: undefined } | { kind: "task", phase: "changed", data: TaskData } | { kind: "task", phase: "removed", data: TaskRemovedData } | { kind: "run", phase: "sync", data?: undefined } | { kind: "run", phase: "resync", data: ResyncData } | { kind: "run", phase: "outcome", data: RunOutcomeData } | { kind: "run", phase: "plan_update", data: PlanUpdateData } | { kind: "run", phase: "context_usage", data: ContextUsageData } | { kind: "run", phase: "subagent_spawned", data: SubagentSpawnedData } | { kind: "run", phase: "subagent_result", data: SubagentResultData } | { kind: "run", phase: "change_report", data: ChangeReportData } | { kind: "turn_complete", phase?: undefined, data: TurnCompleteData } | { kind: "activity", phase: "doing", data: ActivityData } | { kind: "activity", phase: "done", data: ActivityData } | { kind: "activity", phase: "doing", data: IdlePromptData } | { kind: "queue", phase?: undefined, data: QueueData } | { kind: "tool_progress", phase?: undefined, data: ToolProgressData } | { kind: "model_fallback", phase?: undefined, data: ModelFallbackData } | { kind: "token", phase?: undefined, data: TokenData } | { kind: "token", phase: "done", data: ReplyData } | { kind: "text_segment", phase?: undefined, data: ReplyData } | { kind: "content_block", phase: "start", data: BlockStartData } | { kind: "content_block", phase: "update", data: BlockUpdateData } | { kind: "approval", phase: "asked", data: ApprovalAskedData } | { kind: "approval", phase: "resolved", data: ApprovalResolvedData } | { kind: "ask_user", phase?: undefined, data: QuestionsAskedData } | { kind: "ask_user", phase: "resolved", data: QuestionsResolvedData } | { kind: "typing", phase?: undefined, data: TypingData } | { kind: "presence", phase?: undefined, data: UserPresenceData } | { kind: "presence", phase?: undefined, data: AgentPresenceData } | { kind: "terminal", phase?: undefined, data?: undefined });
 
 export type UserPresenceData = { user_id: string, username: string, online: boolean, };
 
