@@ -98,7 +98,7 @@ pub use second_factor::{SecondFactor, SecondProof};
 pub use service::Service;
 pub use session::{AutoRun, InvalidAutoRun, Session};
 pub use settings::{HubSettings, SettingChanges};
-pub use signal::{AgentStatus, QueuedMessage, ReplyPart, Signal};
+pub use signal::{AgentSessions, AgentStatus, QueuedMessage, ReplyPart, Signal};
 pub use task::{Task, TaskPriority, TaskStatus};
 pub use time::Time;
 pub use tool::{

@@ -4,7 +4,7 @@
 use crate::run_event::Activity;
 use crate::{
     AgentId, Chunk, InquiryAnswer, MessageId, Occupant, OccupantChange, Ordinal, Path, RoomId, RunEvent,
-    RunId, RunPlace, Time, UserId,
+    RunId, RunPlace, SessionId, Time, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -80,6 +80,14 @@ pub enum Signal {
         /// Number of run events of this type in the run so far, including this one.
         rev: u64,
     },
+    /// The complete reply of a run in a session, before the run ends.
+    SessionReply {
+        place: RunPlace,
+        agent: AgentId,
+        text: Arc<str>,
+    },
+    /// The sessions in which an agent works have changed.
+    AgentSessions(AgentSessions),
     /// Current activity of an agent in a run, reported by the agent or inferred from its chunks.
     Activity {
         run: RunId,
@@ -138,6 +146,8 @@ impl Signal {
                 name.len() + kind.len() + model.as_ref().map_or(0, |model| model.len())
             }
             Self::RunEvent { event, .. } => event.length(),
+            Self::SessionReply { text, .. } => text.len(),
+            Self::AgentSessions(sessions) => sessions.length(),
             Self::Activity { detail, subagent, .. } => {
                 detail.iter().chain(subagent).map(|text| text.len()).sum()
             }
@@ -160,11 +170,13 @@ impl Signal {
             | Self::Terminal { room, .. }
             | Self::Queue { room, .. }
             | Self::Rewound { room, .. } => Some(room),
-            Self::Chunk { place, .. } | Self::RunEvent { place, .. } | Self::Activity { place, .. } => {
-                place.room()
-            }
+            Self::Chunk { place, .. }
+            | Self::RunEvent { place, .. }
+            | Self::SessionReply { place, .. }
+            | Self::Activity { place, .. } => place.room(),
             Self::Presence { .. }
             | Self::AgentStatus { .. }
+            | Self::AgentSessions(_)
             | Self::Answered(_)
             | Self::Refresh
             | Self::RoomsChanged { .. }
@@ -191,6 +203,22 @@ impl ReplyPart {
             Self::Text(text) => text.len(),
             Self::Failed(reason) => reason.len(),
         }
+    }
+}
+
+/// Sessions in which an agent works.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AgentSessions {
+    pub agent: AgentId,
+    /// Owner of the agent, and the only receiver.
+    pub owner: UserId,
+    /// Sessions with an active run, sorted.
+    pub active: Arc<[SessionId]>,
+}
+
+impl AgentSessions {
+    fn length(&self) -> usize {
+        self.active.iter().map(|session| session.as_str().len()).sum()
     }
 }
 

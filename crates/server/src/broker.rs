@@ -2,8 +2,11 @@
 //!
 //! Translates requests to commands and queries of the hub.
 
+mod agents;
 mod commands;
 mod rooms;
+mod sessions;
+mod tools;
 
 pub use rooms::RoomEncoder;
 
@@ -13,16 +16,15 @@ use crate::connection::peer::Peer;
 use crate::connection::protocol::{Protocol, Reply};
 use crate::connection::upgrade::upgrade;
 use crate::connection::{SocketMessage, frame, session_loop};
-use crate::encoders::{BROKER, Encoder};
+use crate::encoders::{BROKER, Encoder, concat};
 use crate::http::bearer;
 use crate::http::problem::Problem;
 use axum::extract::{Request, State};
 use axum::response::Response;
 use bytes::Bytes;
 use commands::Echo;
-use parlor_engine::Hub;
 use parlor_engine::feed::{DisconnectReason, Encoding, Interest, Open, Since};
-use parlor_model::{Caller, Delivery, Message, Refusal};
+use parlor_model::{Caller, Delivery, LoggedEvent, Message, Refusal, Signal, SignalStamp};
 use parlor_wire::broker::egress::BrokerAnswer;
 use parlor_wire::broker::frames::RequestType;
 use parlor_wire::broker::ingress::{
@@ -32,6 +34,7 @@ use parlor_wire::broker::{codes, egress};
 use parlor_wire::json::JsonLimits;
 use serde_json::value::RawValue;
 use std::sync::Arc;
+use tools::ToolCalls;
 
 const JSON_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 10_000 };
 /// Maximum bytes of a frame; a larger one ends the connection.
@@ -44,6 +47,14 @@ pub struct BrokerEncoder;
 impl Encoder for BrokerEncoder {
     fn delivery(&self, message: &Message, delivery: &Delivery) -> Option<Bytes> {
         Some(frame::text(&egress::push(message, delivery)))
+    }
+
+    fn event(&self, logged_event: &LoggedEvent, _: Option<&str>) -> Option<Bytes> {
+        concat(egress::sessions::event(logged_event).iter().map(|text| frame::text(text)))
+    }
+
+    fn signal(&self, signal: &Signal, _: SignalStamp, _: Option<&str>) -> Option<Bytes> {
+        egress::sessions::signal(signal).map(|text| frame::text(&text))
     }
 
     fn disconnect(&self, reason: DisconnectReason) -> Bytes {
@@ -64,7 +75,7 @@ fn disconnect_frame(reason: DisconnectReason) -> Bytes {
 pub async fn mount(State(app): State<Arc<App>>, request: Request) -> Result<Response, Problem> {
     let shared = app.clone();
     let first = bearer(request.headers()).map(auth_frame);
-    upgrade(&app, request, move |upgraded| session_loop::run(shared, upgraded, Broker, first))
+    upgrade(&app, request, move |upgraded| session_loop::run(shared, upgraded, Broker::default(), first))
 }
 
 /// Token or API key of the upgrade request, which replaces the `auth` frame.
@@ -77,8 +88,11 @@ fn auth_frame(token: &str) -> ReceivedFrame {
     })
 }
 
-/// A broker connection, which has no state beside its peer.
-struct Broker;
+/// A broker connection.
+#[derive(Default)]
+struct Broker {
+    calls: ToolCalls,
+}
 
 impl Protocol for Broker {
     type Request = ReceivedFrame;
@@ -121,12 +135,10 @@ impl Protocol for Broker {
                 let echo = Echo { kind, req_id, about };
                 return commands::submit(&peer.app.hub, &identity.session.caller(), command, echo).await;
             }
-            (Ok(BrokerRequest::Query(query)), Some(identity)) => {
-                match answer(&peer.app.hub, &identity.session.caller(), query).await {
-                    Ok(answer) => egress::answer(kind, id, &about, &answer),
-                    Err(refusal) => egress::refusal(kind, id, &about, &refusal),
-                }
-            }
+            (Ok(BrokerRequest::Query(query)), Some(_)) => match answer(peer, query).await {
+                Ok(answer) => egress::answer(kind, id, &about, &answer),
+                Err(refusal) => egress::refusal(kind, id, &about, &refusal),
+            },
             (Ok(BrokerRequest::Listen { mailbox }), Some(identity)) => {
                 let interest = Interest::Mailbox(mailbox);
                 let open = Open { interest, since: Since::Now, encoding: BROKER, opened: None, live: None };
@@ -138,6 +150,23 @@ impl Protocol for Broker {
             (Ok(BrokerRequest::Room(room, request)), Some(_)) => {
                 return rooms::handle(peer, &room, (kind, request), id).await;
             }
+            (Ok(BrokerRequest::Instructions(agent, request)), Some(_)) => {
+                tools::instruct(peer, agent, request, (kind, &about), id).await
+            }
+            (Ok(BrokerRequest::Session(request)), Some(_)) => {
+                sessions::handle(peer, request, kind, &about, id).await
+            }
+            (Ok(BrokerRequest::Tool(request)), Some(_)) => {
+                return tools::handle(peer, &mut self.calls, request, (kind, &about), id).await;
+            }
+            (Ok(BrokerRequest::Answer(given)), Some(_)) => tools::answer(peer, given, &about, id).await,
+            (Ok(BrokerRequest::Rebuild), Some(_)) => agents::rebuild(peer, kind, id).await,
+            (Err(sentence), Some(_))
+                if matches!(kind, RequestType::SessionStart | RequestType::SessionContinue) =>
+            {
+                let session = sessions::refused_session(&about);
+                egress::sessions::refused(kind, Some(&session), id, &sentence)
+            }
             (Err(sentence), Some(_)) => egress::error(kind, id, &sentence),
         })
     }
@@ -148,6 +177,10 @@ impl Protocol for Broker {
 
     fn sign_in_timeout(&self) -> Option<Bytes> {
         Some(frame::text(&egress::error(RequestType::Auth, None, "Authentication timeout")))
+    }
+
+    async fn end(self, _peer: &Peer) {
+        self.calls.end().await;
     }
 }
 
@@ -176,6 +209,10 @@ async fn sign_in(peer: &mut Peer, caller: Result<Caller, Refusal>, req_id: Optio
         Ok(caller) => peer.admit(caller, greeting).await,
         Err(refusal) => Err(refusal),
     };
+    let admitted = match admitted {
+        Ok(_) => sessions::follow(peer).await,
+        Err(refusal) => Err(refusal),
+    };
     if let Err(refusal) = admitted {
         let sentence = match refusal {
             Refusal::NotSignedIn => "Invalid token".into(),
@@ -186,14 +223,12 @@ async fn sign_in(peer: &mut Peer, caller: Result<Caller, Refusal>, req_id: Optio
     }
 }
 
-async fn answer(hub: &Hub, caller: &Caller, query: BrokerQuery) -> Result<BrokerAnswer, Refusal> {
+async fn answer(peer: &Peer, query: BrokerQuery) -> Result<BrokerAnswer, Refusal> {
     match query {
-        BrokerQuery::ListSubscriptions(query) => {
-            hub.read(caller, query).await.map(BrokerAnswer::Subscriptions)
-        }
-        BrokerQuery::ListMail(query) => hub.read(caller, query).await.map(BrokerAnswer::Mail),
-        BrokerQuery::ListDeadLetters(query) => hub.read(caller, query).await.map(BrokerAnswer::DeadLetters),
-        BrokerQuery::ListAgents(query) => hub.read(caller, query).await.map(BrokerAnswer::Agents),
-        BrokerQuery::GetAgent(query) => hub.read(caller, query).await.map(BrokerAnswer::Agent),
+        BrokerQuery::ListSubscriptions(query) => peer.read(query).await.map(BrokerAnswer::Subscriptions),
+        BrokerQuery::ListMail(query) => peer.read(query).await.map(BrokerAnswer::Mail),
+        BrokerQuery::ListDeadLetters(query) => peer.read(query).await.map(BrokerAnswer::DeadLetters),
+        BrokerQuery::ListAgents(query) => agents::list(peer, query).await.map(BrokerAnswer::Agents),
+        BrokerQuery::GetAgent(query) => agents::get(peer, query).await,
     }
 }

@@ -33,6 +33,11 @@ pub const BROKER: Encoding = Encoding { codec: Codec::new(3), kinds: Kinds::NONE
 /// Events of rooms on `/ws/broker`.
 pub const BROKER_ROOMS: Encoding =
     Encoding { codec: Codec::new(4), kinds: Kinds::MESSAGES.with(Kinds::CHANGES), order: Order::PerRoom };
+/// Runs in sessions of the user's agents on `/ws/broker`.
+pub const BROKER_SESSIONS: Encoding = Encoding {
+    kinds: Kinds::RUNS.with(Kinds::REPLY_TEXT).with(Kinds::CHANGES).with(Kinds::SESSIONS),
+    ..BROKER
+};
 /// Frames of `client:follow`: each change once, as an AgentIM frame or, if there is none, as a chat event.
 pub const PAGE: Encoding = Encoding { codec: Codec::new(6), ..EVENT_STREAM };
 /// Frames of the Ably protocol, by format. The kinds are those of the opened channels.

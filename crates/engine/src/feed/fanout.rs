@@ -12,6 +12,7 @@ use super::reply_text::Replies;
 use super::reservations::{Reservation, Reservations};
 use super::room_state::RoomState;
 use super::topic_subscribers::{TopicSubscriber, TopicSubscribers};
+use super::working_agents::WorkingAgents;
 use super::{Encoding, RoomFilter, RoomRoots, Subscriber, SubscriberId};
 use crate::Limits;
 use crate::ports::Clock;
@@ -19,7 +20,7 @@ use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
     AgentCredential, AgentId, Destination, Epoch, Event, EventAudience, EventScope, KeyId, LoggedEvent,
-    Mailbox, MemberChange, Ordinal, Path, Principal, RoomId, Seq, Signal, SiteRole, UserId,
+    Mailbox, MemberChange, Ordinal, Path, Principal, RoomId, RunPlace, Seq, Signal, SiteRole, UserId,
 };
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -72,6 +73,9 @@ pub(super) struct FanoutState {
     /// Connections of each user that are subscribed to all rooms of the user, for the runs of the user's agents that
     /// have no room.
     pub(super) owners: TopicSubscribers<UserId>,
+    /// Connections of each user that follow the sessions of the user's agents ([`super::Interest::OwnSessions`]).
+    pub(super) session_followers: TopicSubscribers<UserId>,
+    pub(super) working: WorkingAgents,
     pub(super) mailboxes: TopicSubscribers<Mailbox>,
     /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
     /// published live.
@@ -103,6 +107,8 @@ impl Fanout {
             agent_programs: HashSet::new(),
             following: HashMap::new(),
             owners: TopicSubscribers::default(),
+            session_followers: TopicSubscribers::default(),
+            working: WorkingAgents::default(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
             merging: Merging::default(),
@@ -263,6 +269,20 @@ impl Fanout {
         true
     }
 
+    /// Publishes the runs in sessions of the user's agents to a connection. Returns `false` if the reservation is no
+    /// longer valid.
+    pub fn follow_sessions(&self, reservation: &Reservation, id: SubscriberId, kinds: Kinds) -> bool {
+        let state = &mut *self.state.lock();
+        if !reservation.is_valid() {
+            return false;
+        }
+        if let Some(subscriber) = state.subscribers.get(&id) {
+            let subscriber = Subscriber { kinds, ..subscriber.clone() };
+            self.subscribe_to_sessions(state, &subscriber);
+        }
+        true
+    }
+
     /// Publishes a batch of committed events, in order. The batch must continue directly after the last
     /// published event.
     pub fn publish(&self, batch: &[LoggedEvent]) {
@@ -408,6 +428,7 @@ impl Fanout {
             // The id may belong to another user later, so all subscriptions to its mailboxes end.
             Event::AgentRemoved { agent, audience } => {
                 state.mailboxes.clear_where(|mailbox| mailbox.agent == *agent);
+                state.working.remove(agent);
                 state.replies.close_where(|reply| reply.agent == *agent);
                 state.activities.close_where(|_, of| of == agent);
                 state.end_agent_programs(|credential| credential.agent == *agent);
@@ -423,13 +444,20 @@ impl Fanout {
                 }
             }
             Event::RunChanged(run) => {
-                state.apply_run(run);
+                let reply: Vec<Signal> = state.session_reply(run).into_iter().collect();
+                self.publish_signals(state, &run.place, &reply);
+                let working: Vec<Signal> =
+                    state.apply_run(run).map(Signal::AgentSessions).into_iter().collect();
                 if run.has_ended() {
                     state.end_agent_programs(|credential| credential.run.as_ref() == Some(&run.id));
                 }
-                self.publish_to_viewers(state, run.place.scope(), logged_event);
+                self.publish_to_viewers_of_run(state, &run.place, logged_event);
                 let begun = state.activities.begin(run, state.last_ordinal.plus(1));
                 self.publish_signals(state, &run.place, &begun);
+                self.publish_signals(state, &run.place, &working);
+            }
+            Event::ApprovalAsked(approval) | Event::ApprovalDecided(approval) => {
+                self.publish_to_viewers_of_run(state, &approval.place, logged_event);
             }
             event => match event.scope() {
                 scope @ (EventScope::Room(_) | EventScope::Owner(_)) => {
@@ -450,6 +478,16 @@ impl Fanout {
 
     fn publish_to_room(&self, state: &FanoutState, room: &RoomId, logged_event: &LoggedEvent) {
         self.publish_to_viewers(state, EventScope::Room(room), logged_event);
+    }
+
+    fn publish_to_viewers_of_run(&self, state: &FanoutState, place: &RunPlace, logged_event: &LoggedEvent) {
+        let (kind, mut shared) = (Kinds::of_event(&logged_event.event), None);
+        state.each_viewer_of_run(place, |subscriber| {
+            if subscriber.kinds.includes(kind) {
+                let event: &Arc<Events> = shared.get_or_insert_with(|| state.shared(logged_event));
+                subscriber.outbox.push_item(subscriber.codec, Item::Events(event.clone()));
+            }
+        });
     }
 
     fn publish_to_viewers(&self, state: &FanoutState, scope: EventScope<'_>, logged_event: &LoggedEvent) {

@@ -72,9 +72,11 @@ impl Kinds {
     pub const RUNS: Self = Self(1 << 4);
     /// Presence sets of places and their changes.
     pub const PRESENCE: Self = Self(1 << 5);
-    /// All items except presence sets, which a subscriber must request, and merged replies, which repeat the text of
-    /// the single chunks.
-    pub const ALL: Self = Self(!(Self::PRESENCE.0 | Self::MERGED_REPLIES.0));
+    /// Complete replies of runs in sessions, and the sessions in which agents work.
+    pub const SESSIONS: Self = Self(1 << 7);
+    /// All items except presence sets, which which a subscriber must request, and merged or complete replies, which repeat
+    /// the text of the single chunks.
+    pub const ALL: Self = Self(!(Self::PRESENCE.0 | Self::MERGED_REPLIES.0 | Self::SESSIONS.0));
 
     pub const fn with(self, other: Self) -> Self {
         Self(self.0 | other.0)
@@ -102,6 +104,7 @@ impl Kinds {
             Signal::RunEvent { .. } | Signal::Activity { .. } | Signal::Queue { .. } | Signal::Refresh => {
                 Self::RUNS
             }
+            Signal::SessionReply { .. } | Signal::AgentSessions(_) => Self::SESSIONS,
             Signal::Occupant { .. } => Self::PRESENCE,
             _ => Self::SIGNALS,
         }

@@ -33,6 +33,7 @@ mod session;
 mod subscribe;
 mod topic_subscribers;
 mod viewers;
+mod working_agents;
 
 pub use fanout::Fanout;
 pub use in_process::Feed;

@@ -14,7 +14,7 @@ use crate::ports::{Head, Snapshot};
 use crate::queries::Query;
 use crate::{Fault, Hub};
 use bytes::Bytes;
-use parlor_model::query::{ListRooms, MayFollowRoom, MayListenToMailbox};
+use parlor_model::query::{ListRooms, MayFollowRoom, MayFollowSessions, MayListenToMailbox};
 use parlor_model::{
     AgentId, Caller, Mailbox, MemberId, Principal, Refusal, RoomId, Scope, Seq, Signal, UserId,
 };
@@ -154,6 +154,24 @@ impl Hub {
             let (reservation, (), _) =
                 self.reserve(&subscriber.user, Some(&mailbox.agent), permitted).await?;
             if self.fanout().listen(&reservation, subscriber.id, mailbox.clone()) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Publishes the runs in sessions of the caller's agents to a connection.
+    pub(super) async fn follow_sessions(
+        &self,
+        caller: &Caller,
+        subscriber: &Subscriber,
+    ) -> Result<(), Refusal> {
+        loop {
+            let who = caller.clone();
+            let permitted = move |hub: &Hub, snapshot: &mut dyn Snapshot| {
+                hub.permitted(&who, &MayFollowSessions, snapshot)
+            };
+            let (reservation, (), _) = self.reserve(&subscriber.user, None, permitted).await?;
+            if self.fanout().follow_sessions(&reservation, subscriber.id, subscriber.kinds) {
                 return Ok(());
             }
         }

@@ -5,7 +5,7 @@ use super::fanout::{Fanout, FanoutState};
 use super::interest::Kinds;
 use super::item::{Item, NumberedSignal};
 use super::{Subscriber, SubscriberId};
-use parlor_model::{EventScope, Ordinal, RoomId, RunPlace, Signal, SignalStamp, UserId};
+use parlor_model::{Ordinal, RoomId, RunPlace, Signal, SignalStamp, UserId};
 use std::sync::Arc;
 
 impl Fanout {
@@ -33,7 +33,15 @@ impl Fanout {
     /// Publishes signals about a run.
     pub(super) fn publish_signals(&self, state: &mut FanoutState, place: &RunPlace, signals: &[Signal]) {
         for signal in signals {
-            self.publish_to_scope(state, place.scope(), signal, None);
+            let (_, stamp) = self.number(state, 1);
+            let (kind, mut shared) = (Kinds::of_signal(signal), None);
+            state.each_viewer_of_run(place, |subscriber| {
+                if subscriber.kinds.includes(kind) {
+                    let signal: &Arc<NumberedSignal> =
+                        shared.get_or_insert_with(|| state.numbered(signal, stamp));
+                    subscriber.outbox.push_signal(subscriber.codec, Item::Signal(signal.clone()));
+                }
+            });
         }
     }
 
@@ -44,19 +52,9 @@ impl Fanout {
         signal: &Signal,
         from: Option<&UserId>,
     ) {
-        self.publish_to_scope(state, EventScope::Room(room), signal, from);
-    }
-
-    fn publish_to_scope(
-        &self,
-        state: &mut FanoutState,
-        scope: EventScope<'_>,
-        signal: &Signal,
-        from: Option<&UserId>,
-    ) {
         let (_, stamp) = self.number(state, 1);
         let (kind, mut shared) = (Kinds::of_signal(signal), None);
-        state.each_viewer(scope, |subscriber| {
+        state.rooms.each(room, |subscriber| {
             if from != Some(&subscriber.user) && subscriber.kinds.includes(kind) {
                 let signal: &Arc<NumberedSignal> =
                     shared.get_or_insert_with(|| state.numbered(signal, stamp));

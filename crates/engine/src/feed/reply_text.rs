@@ -13,7 +13,8 @@ use super::{Codec, Kinds};
 use bytes::Bytes;
 use parking_lot::Mutex;
 use parlor_model::{
-    AgentId, Chunk, MessageId, RoomId, Run, RunEvent, RunId, RunPlace, RunState, Signal, SignalStamp,
+    AgentId, AgentSessions, Chunk, MessageId, RoomId, Run, RunEvent, RunId, RunOutcome, RunPlace, RunState,
+    Signal, SignalStamp, UserId,
 };
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -45,6 +46,8 @@ pub(super) struct ReplyState {
     author: Option<ReplyAuthor>,
     pub(super) reply_buffer: ReplyBuffer,
     pub(super) merged: MergedReply,
+    /// Complete text, once the gateway has sent it.
+    final_text: Option<Arc<str>>,
     /// Project root of the room.
     root: Option<Arc<str>>,
     encoded: VecDeque<EncodedPiece>,
@@ -155,7 +158,16 @@ impl StreamingReply {
     }
 
     fn finish(&self, final_text: Option<&str>) -> (Arc<str>, Vec<Chunk>) {
-        self.state.lock().reply_buffer.finish(final_text)
+        let mut state = self.state.lock();
+        let finished = state.reply_buffer.finish(final_text);
+        state.final_text = Some(finished.0.clone());
+        finished
+    }
+
+    /// The text of the complete reply, or the text so far.
+    fn final_text(&self) -> Arc<str> {
+        let state = self.state.lock();
+        state.final_text.clone().unwrap_or_else(|| state.reply_buffer.finish(None).0)
     }
 }
 
@@ -214,6 +226,12 @@ impl Replies {
 
     pub fn of_viewers(&self, viewers: &Viewers) -> &[Arc<StreamingReply>] {
         self.by_viewers.get(viewers).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// Replies of runs in sessions of this user's agents.
+    pub fn in_sessions_of(&self, user: &UserId) -> Vec<Arc<StreamingReply>> {
+        let is_own = |reply: &&Arc<StreamingReply>| matches!(&reply.place, RunPlace::Session { owner, .. } if owner == user);
+        self.of_run.values().filter(is_own).cloned().collect()
     }
 
     pub fn close(&mut self, run: &RunId) -> Option<Arc<StreamingReply>> {
@@ -280,7 +298,7 @@ impl Fanout {
         if marks.0 < marks.1 {
             self.merge_later(state, &reply);
             let numbers = self.number(state, numbers(chunk.content.len()));
-            state.each_viewer(reply.place.scope(), |subscriber| {
+            state.each_viewer_of_run(&reply.place, |subscriber| {
                 if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
                     subscriber.outbox.push_reply_update(&reply, subscriber.codec, marks, numbers);
                 }
@@ -328,13 +346,24 @@ impl Fanout {
         let mut state = self.state.lock();
         let text = state.replies.finish(run, None)?;
         let reply = state.replies.restart(run)?;
-        state.each_viewer(reply.place.scope(), |subscriber| subscriber.outbox.finish_reply(&reply));
+        state.each_viewer_of_run(&reply.place, |subscriber| subscriber.outbox.finish_reply(&reply));
         Some(text)
     }
 }
 
 impl FanoutState {
-    pub(super) fn apply_run(&mut self, run: &Run) {
+    /// The complete reply of a run in a session that ends, for connections that follow sessions.
+    pub(super) fn session_reply(&self, run: &Run) -> Option<Signal> {
+        run.session()?;
+        if run.state != RunState::Ended(RunOutcome::Complete) {
+            return None;
+        }
+        let text = self.replies.of(&run.id)?.final_text();
+        Some(Signal::SessionReply { place: run.place.clone(), agent: run.agent.clone(), text })
+    }
+
+    /// Applies the committed state of a run. Returns the working sessions of its agent, if they have changed.
+    pub(super) fn apply_run(&mut self, run: &Run) -> Option<AgentSessions> {
         match run.state {
             RunState::Queued => {}
             RunState::Running => {
@@ -343,11 +372,12 @@ impl FanoutState {
             }
             RunState::Ended(_) => {
                 if let Some(reply) = self.replies.close(&run.id) {
-                    self.each_viewer(reply.place.scope(), |subscriber| {
+                    self.each_viewer_of_run(&reply.place, |subscriber| {
                         subscriber.outbox.finish_reply(&reply)
                     });
                 }
             }
         }
+        self.working.apply_run(run)
     }
 }

@@ -99,6 +99,7 @@ impl FanoutState {
         self.agent_programs.remove(&id);
         self.rooms.remove_everywhere(id);
         self.owners.remove_everywhere(id);
+        self.session_followers.remove_everywhere(id);
         self.paths.remove_everywhere(id);
         self.on_paths_by_role.remove(&id);
         self.following.remove(&id);

@@ -1,7 +1,7 @@
 //! State that a late joiner receives: open approvals, and the backlogs of agents in rooms.
 
 use super::viewers::Viewers;
-use parlor_model::{AgentId, Event, LoggedEvent, RoomId, Signal};
+use parlor_model::{AgentId, Event, LoggedEvent, RoomId, RunPlace, Signal, UserId};
 use std::collections::HashMap;
 
 #[derive(Default)]
@@ -59,6 +59,17 @@ impl RoomState {
 
     pub fn open_approvals(&self, viewers: &Viewers) -> &[LoggedEvent] {
         self.approvals.get(viewers).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The request events of open approvals of runs in sessions of this user's agents.
+    pub fn open_approvals_in_sessions_of(&self, user: &UserId) -> Vec<LoggedEvent> {
+        let is_own = |logged_event: &&LoggedEvent| match &logged_event.event {
+            Event::ApprovalAsked(approval) => {
+                matches!(&approval.place, RunPlace::Session { owner, .. } if owner == user)
+            }
+            _ => false,
+        };
+        self.approvals.values().flatten().filter(is_own).cloned().collect()
     }
 
     pub fn backlogs(&self, room: &RoomId) -> &[Signal] {

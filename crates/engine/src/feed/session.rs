@@ -26,6 +26,8 @@ pub enum Interest {
     Path(Path),
     /// Rooms of the caller, including rooms joined later, and account events that concern the caller.
     MyRooms(RoomFilter),
+    /// Runs in sessions of the caller's agents.
+    OwnSessions,
     /// New mail. Mail is state in the store, so `since` does not apply: open first, then read the inbox.
     Mailbox(Mailbox),
 }
@@ -163,7 +165,7 @@ impl Session {
             }
             // A second subscriber would deliver the room twice.
             Interest::Room(_) if self.is_exclusive.load(Ordering::Acquire) => self.own.lock().clone(),
-            Interest::Room(_) | Interest::Path(_) | Interest::Mailbox(_) => {
+            Interest::Room(_) | Interest::Path(_) | Interest::Mailbox(_) | Interest::OwnSessions => {
                 let subscriber = self.subscriber_with(open.encoding, false).await?;
                 Subscriber { kinds: open.encoding.kinds, ..subscriber }
             }
@@ -211,6 +213,7 @@ impl Session {
                 let path = Destination::Path(path.clone());
                 self.hub.attach(&caller, &subscriber, &path, start).await
             }
+            Interest::OwnSessions => self.hub.follow_sessions(&caller, &subscriber).await,
             Interest::MyRooms(rooms) => self.hub.follow(&caller, &subscriber, rooms, start).await,
         };
         let start = Start { since, resync: None, opened, live };

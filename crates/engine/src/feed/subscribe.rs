@@ -7,7 +7,9 @@ use super::reservations::Reservation;
 use super::topic_subscribers::TopicSubscriber;
 use super::viewers::Viewers;
 use super::{Kinds, RoomFilter, Subscriber, SubscriberId};
-use parlor_model::{Event, EventAudience, EventScope, MemberChange, Path, Position, RoomId, Seq, Signal};
+use parlor_model::{
+    Event, EventAudience, EventScope, LoggedEvent, MemberChange, Path, Position, RoomId, Seq, Signal,
+};
 use std::collections::HashSet;
 
 /// Result of an attempt to subscribe.
@@ -149,6 +151,25 @@ impl Fanout {
         }
     }
 
+    /// Subscribes a connection to the runs in sessions of its user's agents, and sends their streaming replies and open
+    /// approvals.
+    pub(super) fn subscribe_to_sessions(&self, state: &mut FanoutState, subscriber: &Subscriber) {
+        if state.session_followers.contains(&subscriber.user, subscriber.id) {
+            return;
+        }
+        state.session_followers.add(subscriber.user.clone(), TopicSubscriber::of(subscriber));
+        if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
+            for reply in state.replies.in_sessions_of(&subscriber.user) {
+                let numbers = self.number(state, reply.numbers());
+                subscriber.outbox.push_reply_from_start(&reply, subscriber.codec, numbers);
+            }
+        }
+        if subscriber.kinds.includes(Kinds::CHANGES) {
+            let approvals = state.room_state.open_approvals_in_sessions_of(&subscriber.user);
+            self.send_open_approvals(state, subscriber, approvals);
+        }
+    }
+
     /// Sends the activities, streaming replies and open approvals of the runs that these viewers see.
     fn send_state(&self, state: &mut FanoutState, subscriber: &Subscriber, viewers: &Viewers) {
         for signal in state.activities.of_viewers(viewers).collect::<Vec<_>>() {
@@ -168,14 +189,24 @@ impl Fanout {
             }
         }
         if subscriber.kinds.includes(Kinds::CHANGES) {
-            for approval in state.room_state.open_approvals(viewers).to_vec() {
-                let (_, stamp) = self.number(state, 1);
-                let item = Item::OpenApproval { asked: state.shared(&approval), stamp };
-                // An approval that exceeds the outbox is omitted, and the client can query it; closing the
-                // connection would only make it reconnect.
-                if subscriber.outbox.fits(std::slice::from_ref(&item)) {
-                    subscriber.outbox.push_item(subscriber.codec, item);
-                }
+            let approvals = state.room_state.open_approvals(viewers).to_vec();
+            self.send_open_approvals(state, subscriber, approvals);
+        }
+    }
+
+    fn send_open_approvals(
+        &self,
+        state: &mut FanoutState,
+        subscriber: &Subscriber,
+        approvals: Vec<LoggedEvent>,
+    ) {
+        for approval in approvals {
+            let (_, stamp) = self.number(state, 1);
+            let item = Item::OpenApproval { asked: state.shared(&approval), stamp };
+            // An approval that exceeds the outbox is omitted, and the client can query it; closing the connection
+            // would only make it reconnect.
+            if subscriber.outbox.fits(std::slice::from_ref(&item)) {
+                subscriber.outbox.push_item(subscriber.codec, item);
             }
         }
     }

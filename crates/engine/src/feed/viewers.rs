@@ -2,7 +2,7 @@
 
 use super::fanout::FanoutState;
 use super::topic_subscribers::TopicSubscriber;
-use parlor_model::{EventScope, RoomId, UserId};
+use parlor_model::{EventScope, RoomId, RunPlace, UserId};
 
 /// Key of the state of runs that a late joiner receives.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -30,6 +30,15 @@ impl Viewers {
 }
 
 impl FanoutState {
+    /// Passes every connection that receives the events and signals of a run, including those that follow the sessions
+    /// of the agent's owner.
+    pub(super) fn each_viewer_of_run(&self, place: &RunPlace, mut publish: impl FnMut(&TopicSubscriber)) {
+        self.each_viewer(place.scope(), &mut publish);
+        if let RunPlace::Session { owner, .. } = place {
+            self.session_followers.each(owner, publish);
+        }
+    }
+
     /// Passes every connection that receives the events and signals of a run.
     pub(super) fn each_viewer(&self, scope: EventScope<'_>, publish: impl FnMut(&TopicSubscriber)) {
         match scope {

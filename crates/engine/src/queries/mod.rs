@@ -21,6 +21,7 @@ mod rooms;
 mod routers;
 mod runs;
 mod services;
+mod sessions;
 mod settings;
 mod sign_ins;
 mod tasks;
@@ -161,6 +162,7 @@ queries! {
     GetTask,
     GetUpload,
     GetWorkspaceRoot,
+    ListActiveSessions,
     ListAgentCards,
     ListAgents,
     ListApprovalRules,
@@ -197,6 +199,7 @@ queries! {
     ListRunsOfAgent,
     ListRunsOfMessage,
     ListServices,
+    ListSessions,
     ListSharedAgentCards,
     ListSignIns,
     ListSubscriptions,
@@ -206,7 +209,9 @@ queries! {
     MayCreateRouter,
     MayEnterPlace,
     MayFollowRoom,
+    MayFollowSessions,
     MayInquire,
+    MayInstructAgent,
     MayListOccupants,
     MayListenToMailbox,
     MayManageCredentials,

@@ -11,6 +11,7 @@ mod broker_mail;
 mod broker_recorded;
 mod broker_rooms;
 mod broker_session;
+mod broker_sessions;
 mod chatmd;
 mod dedupe;
 mod endings;

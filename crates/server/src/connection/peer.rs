@@ -8,6 +8,7 @@ use crate::App;
 use bytes::Bytes;
 use parlor_engine::feed::{DisconnectReason, Encoding, NewSession, Outbox, Session};
 use parlor_engine::permission::AuthContext;
+use parlor_engine::queries::Query;
 use parlor_model::query::GetAuthContext;
 use parlor_model::{Caller, Refusal};
 use std::sync::Arc;
@@ -104,6 +105,12 @@ impl Peer {
     /// Releases the permit of a connection that has not authenticated. Returns whether it had one.
     pub fn release_unauthenticated_permit(&mut self) -> bool {
         self.unauthenticated_permit.take().is_some()
+    }
+
+    /// Reads the answer to a query of the authenticated client.
+    pub async fn read<Q: Query>(&self, query: Q) -> Result<Q::Answer, Refusal> {
+        let caller = self.signed_in()?.session.caller();
+        self.app.hub.read(&caller, query).await
     }
 
     /// Returns the identity, or the refusal for requests that need one.

@@ -187,6 +187,8 @@ pub fn signal(signal: &Signal) -> Option<String> {
             agents::room_rewound(room, message, removed, text)
         }
         Signal::RunEvent { .. }
+        | Signal::SessionReply { .. }
+        | Signal::AgentSessions(_)
         | Signal::Activity { .. }
         | Signal::Queue { .. }
         | Signal::Reply { .. }

@@ -272,7 +272,7 @@ pub fn read(text: &str) -> Option<HubFrame> {
         wire::HubFrame::Push(Push::Error(failure)) | wire::HubFrame::Refused(Refused::Auth(failure)) => {
             failed(failure, HubFrame::Failure)
         }
-        wire::HubFrame::Push(Push::Message(_) | Push::SessionMessage(_)) => HubFrame::Other,
+        wire::HubFrame::Push(_) => HubFrame::Other,
         wire::HubFrame::Refused(refused) => failed(refused.into_failure(), |_| HubFrame::Other),
         wire::HubFrame::Answer(frame) => match number(frame.req_id()) {
             Some(request) => HubFrame::Answer { request, outcome: Ok(answer(frame)?) },

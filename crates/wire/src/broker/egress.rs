@@ -1,5 +1,9 @@
 //! Encodes receipts, query answers and deliveries as broker frames.
 
+pub mod questions;
+pub mod sessions;
+pub mod tools;
+
 use super::frames::hub::*;
 use super::frames::{Answer, Plain, Push, Refused, RequestType};
 use super::ingress::EchoedFields;
@@ -10,7 +14,7 @@ use crate::relayed::RelayedFrame;
 use parlor_model::command::{self, AgentWithSubscriptions, ReceivedMail};
 use parlor_model::query;
 use parlor_model::{
-    Agent, DeadLetter, Delivery, Destination, Mailbox, Message, Refusal, Session, Subscription,
+    Agent, DeadLetter, Delivery, Destination, Mailbox, Message, Refusal, Session, SessionId, Subscription,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -19,6 +23,9 @@ use std::borrow::Cow;
 
 /// Initial size in bytes of the buffer for a frame with a short message.
 const MESSAGE_BYTES: usize = 512;
+
+/// Whether an agent has tools: the built-in ones.
+const HAS_TOOLS: bool = true;
 
 /// Receipt of a command of any type that a frame can request.
 #[derive(Debug)]
@@ -41,8 +48,26 @@ pub enum BrokerAnswer {
     Subscriptions(Vec<Subscription>),
     Mail(ReceivedMail),
     DeadLetters(Vec<DeadLetter>),
-    Agents(Vec<Agent>),
-    Agent(query::FoundAgent),
+    Agents(Vec<AgentState>),
+    Agent { found: query::FoundAgent, folder: AgentFolder },
+}
+
+/// An agent with the state that the caller may see.
+#[derive(Debug)]
+pub struct AgentState {
+    pub agent: Agent,
+    pub folder: AgentFolder,
+    /// Sessions with a run that has not ended, sorted.
+    pub active: Vec<SessionId>,
+}
+
+/// Facts about the folder of an agent. Without a folder, or for an agent of another user, all are absent.
+#[derive(Debug, Clone, Default)]
+pub struct AgentFolder {
+    /// Path below the root of all folders.
+    pub path: Option<Box<str>>,
+    pub has_claude_md: bool,
+    pub is_missing: bool,
 }
 
 pub fn authenticated(req_id: Option<&RawValue>) -> String {
@@ -55,12 +80,12 @@ pub fn pong(req_id: Option<&RawValue>) -> String {
 
 /// Encodes an error that refuses no request of a known type.
 pub fn failure(req_id: Option<&RawValue>, sentence: &str) -> String {
-    encode(&Push::Error(Failure { error: sentence.into(), req_id }))
+    encode(&Push::Error(Failure { session_id: None, error: sentence.into(), req_id }))
 }
 
 /// Encodes the refusal of a request.
 pub fn error(request: RequestType, req_id: Option<&RawValue>, sentence: &str) -> String {
-    encode(&Refused::new(request, Failure { error: sentence.into(), req_id }))
+    encode(&Refused::new(request, Failure { session_id: None, error: sentence.into(), req_id }))
 }
 
 pub fn refusal(
@@ -148,13 +173,20 @@ pub fn answer(
 ) -> String {
     let answer = match answer {
         BrokerAnswer::Agents(agents) => {
-            Answer::AgentList(Agents { agents: agents.iter().map(summary).collect(), req_id })
+            let agents = agents.iter().map(|state| summary(&state.agent, &state.folder, &state.active));
+            Answer::AgentList(Agents { agents: agents.collect(), req_id })
         }
-        BrokerAnswer::Agent(query::FoundAgent::OfAnother(agent)) => {
-            Answer::AgentGet(FoundAgent { agent: AgentView::OfAnother(summary(agent)), req_id })
+        BrokerAnswer::Agent { found: query::FoundAgent::OfAnother(agent), folder } => {
+            Answer::AgentGet(FoundAgent { agent: AgentView::OfAnother(summary(agent, folder, &[])), req_id })
         }
-        BrokerAnswer::Agent(query::FoundAgent::Own { agent, subscriptions, sessions }) => {
+        BrokerAnswer::Agent { found: query::FoundAgent::Own { agent, subscriptions, sessions }, folder } => {
             let mut agent = described(agent, subscriptions);
+            agent.insert("path".into(), folder.path.as_deref().map_or(Value::Null, Value::from));
+            agent.insert("hasClaudeMd".into(), folder.has_claude_md.into());
+            agent.insert("hasTools".into(), HAS_TOOLS.into());
+            if folder.is_missing {
+                agent.insert("missing".into(), true.into());
+            }
             // Clients expect `autoRun` also if it is not set.
             agent.entry("autoRun").or_insert(Value::Null);
             agent.insert("sessions".into(), value(&sessions.iter().map(session).collect::<Vec<_>>()));
@@ -172,7 +204,7 @@ pub fn answer(
 type Echoed<'a> = (Option<Cow<'a, str>>, Option<Cow<'a, str>>, Option<Cow<'a, str>>);
 
 fn echoed(about: &EchoedFields) -> Echoed<'_> {
-    let EchoedFields { agent, session, pattern } = about;
+    let EchoedFields { agent, session, pattern, .. } = about;
     let [agent, session, pattern] =
         [agent, session, pattern].map(|field| field.as_deref().map(Cow::Borrowed));
     (agent, session, pattern)
@@ -368,7 +400,7 @@ fn value(entries: &impl Serialize) -> Value {
     serde_json::to_value(entries).expect("entries consist of strings and numbers")
 }
 
-fn summary(agent: &Agent) -> AgentSummary<'_> {
+fn summary<'a>(agent: &'a Agent, folder: &AgentFolder, active: &'a [SessionId]) -> AgentSummary<'a> {
     let setting = |key: &str, default: Value| {
         agent.settings.get(key).and_then(|value| serde_json::from_str(&value.0).ok()).unwrap_or(default)
     };
@@ -378,8 +410,11 @@ fn summary(agent: &Agent) -> AgentSummary<'_> {
         description: (&*agent.description).into(),
         work_dirs: setting("workDirs", Value::Array(Vec::new())),
         default_model: setting("defaultModel", Value::Null),
-        is_working: false,
-        active_count: 0,
-        active_sessions: [],
+        has_claude_md: folder.has_claude_md,
+        has_tools: HAS_TOOLS,
+        is_working: !active.is_empty(),
+        active_count: active.len(),
+        active_sessions: active.iter().map(|session| session.as_str().into()).collect(),
+        missing: folder.is_missing.then_some(true),
     }
 }

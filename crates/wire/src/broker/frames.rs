@@ -3,14 +3,23 @@
 //! Each request is one row of a table with the types of its answer and of its refusal. Payloads, `reqId` and the
 //! settings of an agent have any form; they stay raw JSON.
 
+#![allow(
+    unreachable_patterns,
+    reason = "requests of one namespace share the types of their answers and refusals"
+)]
+
 pub mod hub;
 pub mod program;
+pub mod sessions;
+pub mod tools;
 
 use crate::frames::frames;
 use hub::*;
 use program::*;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use sessions::*;
+use tools::*;
 #[cfg(test)]
 use ts_rs::TS;
 
@@ -85,6 +94,21 @@ requests! { 'a {
     AgentCreate(ConfiguredAgent<'a>) = "agent.create" => StoredAgent<'a> = "agent.create.ok", "agent.create.error";
     AgentUpdate(ConfiguredAgent<'a>) = "agent.update" => StoredAgent<'a> = "agent.update.ok", "agent.update.error";
     AgentDelete(OfAgent<'a>) = "agent.delete" => RemovedAgent<'a> = "agent.delete.ok", "agent.delete.error";
+    InstructionsGet(OfAgent<'a>) = "agent.claudemd.get" => Instructions<'a> = "agent.claudemd.result", "agent.claudemd.error";
+    InstructionsSet(SetInstructions<'a>) = "agent.claudemd.set" => StoredInstructions<'a> = "agent.claudemd.ok", "agent.claudemd.error";
+    ToolsList(ToolsOf<'a>) = "agent.tools.list" => Tools<'a> = "agent.tools.list.result", "agent.tools.list.error";
+    ToolsRefresh(RefreshTools<'a>) = "agent.tools.refresh" => Plain<'a> = "agent.tools.refresh.ok", "agent.tools.refresh.error";
+    ToolExecute(ExecuteTool<'a>) = "agent.tool.execute" => ToolResult<'a> = "agent.tool.result", "agent.tool.error";
+    SessionList(SessionsOf<'a>) = "session.list" => Sessions<'a> = "session.list.result", "session.error";
+    SessionStart(StartSession<'a>) = "session.start" => OfSession<'a> = "session.started", "session.error";
+    SessionContinue(ContinueSession<'a>) = "session.continue" => OfSession<'a> = "session.started", "session.error";
+    SessionAbort(AbortSession<'a>) = "session.abort" => OfSession<'a> = "session.aborted", "error";
+    StatusActive(ActiveOf<'a>) = "status.active" => ActiveSessions<'a> = "status.active.result", "status.active.error";
+    ConversationHistory(ConversationOf<'a>) = "conversation.history" => Conversation<'a> = "conversation.history.result", "conversation.history.error";
+    LogsSearch(SearchLogs<'a>) = "logs.search" => LogMatches<'a> = "logs.search.result", "logs.search.error";
+    LogsConversations(ConversationsOf<'a>) = "logs.conversations" => Conversations<'a> = "logs.conversations.result", "logs.conversations.error";
+    AskUserResponse(AnswerUser<'a>) = "ask-user.response" => AnsweredUser<'a> = "ask-user.response.ok", "ask-user.response.error";
+    Rebuild(Plain<'a>) = "rebuild" => Plain<'a> = "rebuild.ok", "rebuild.error";
     Send(Routed<'a>) = "msg.send" => Sent<'a> = "msg.send.ok", "msg.send.error";
     Route(Routed<'a>) = "msg.route" => Posted<'a> = "msg.route.ok", "msg.route.error";
     Broadcast(Routed<'a>) = "msg.broadcast" => Sent<'a> = "msg.broadcast.ok", "msg.broadcast.error";
@@ -124,6 +148,23 @@ frames! {
         RoomChanged(RoomNotice<'a>) = "msg.room.changed",
         /// The account can no longer read a room.
         RoomLost(RoomNotice<'a>) = "msg.room.lost",
+        /// A run has started in a session. Its text, tool calls and reports follow.
+        SessionTitle(SessionTitle<'a>) = "session.title",
+        SessionThinking(SessionText<'a>) = "session.thinking",
+        SessionText(SessionText<'a>) = "session.text",
+        SessionToolUse(SessionToolUse<'a>) = "session.tool_use",
+        SessionToolResult(SessionToolResult<'a>) = "session.tool_result",
+        /// The complete reply of a run.
+        SessionResult(SessionText<'a>) = "session.result",
+        SessionEvent(SessionEvent<'a>) = "session.event",
+        SessionDone(SessionDone<'a>) = "session.done",
+        /// A run has failed. Also the type of refusals of `session.*`.
+        SessionFailed(SessionFailed<'a>) = "session.error",
+        SessionStatus(SessionStatus<'a>) = "session.status",
+        /// The sessions in which an agent works have changed.
+        AgentStatus(AgentActivity<'a>) = "agent.status",
+        /// An agent waits for the answer of a user.
+        AskUser(AskUser<'a>) = "ask-user",
         Error(Failure<'a>) = "error",
     }
 }

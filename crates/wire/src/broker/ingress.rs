@@ -1,9 +1,15 @@
 //! Translates the requests of programs into commands and queries. Never panics, whatever the input.
 
+mod sessions;
+
+pub use sessions::{SessionRequest, ToolRequest, UserAnswer, UserAnswers};
+
 use super::frames::program::{
     self as form, Acknowledge, ConfiguredAgent, MailboxPage, OfAgent, OfMailbox, OfRoom, PageOptions,
     Receive, RoomPage, Routed,
 };
+use super::frames::sessions::{ActiveOf, ConversationsOf, SessionsOf};
+use super::frames::tools::{RefreshTools, SetInstructions, ToolsOf};
 use super::frames::{Plain, ProgramFrame, RequestType};
 use crate::frames::peek_type;
 use crate::json::{self, JsonLimits};
@@ -47,16 +53,35 @@ pub struct EchoedFields {
     pub agent: Option<Box<str>>,
     pub session: Option<Box<str>>,
     pub pattern: Option<Box<str>>,
+    /// `questionId` or `toolName`.
+    pub subject: Option<Box<str>>,
 }
 
 #[derive(Debug)]
 pub enum BrokerRequest {
-    Auth { token: Box<str> },
+    Auth {
+        token: Box<str>,
+    },
     Ping,
     Command(BrokerCommand),
     Query(BrokerQuery),
-    Listen { mailbox: Mailbox },
+    Listen {
+        mailbox: Mailbox,
+    },
     Room(RoomId, RoomRequest),
+    Instructions(AgentId, InstructionsRequest),
+    Session(SessionRequest),
+    Tool(ToolRequest),
+    Answer(UserAnswer),
+    /// Reads the folders of agents again.
+    Rebuild,
+}
+
+/// Request about the `CLAUDE.md` of an agent.
+#[derive(Debug)]
+pub enum InstructionsRequest {
+    Get,
+    Set { content: Box<str> },
 }
 
 /// A command of any type that a frame can request.
@@ -109,7 +134,11 @@ pub struct NotJson;
 
 pub fn read(text: &str, limits: JsonLimits) -> Result<ReceivedFrame, NotJson> {
     json::check(text, limits).map_err(|_| NotJson)?;
-    let name = peek_type(text).ok_or(NotJson)?.unwrap_or_default();
+    let name = match peek_type(text).ok_or(NotJson)?.unwrap_or_default() {
+        // The name of the request in the document of the original broker.
+        name if name == "agent.tools.execute" => "agent.tool.execute".into(),
+        name => name,
+    };
     let Some(kind) = RequestType::parse(&name) else {
         return Ok(ReceivedFrame::Unknown { kind: name.into(), req_id: req_id(text) });
     };
@@ -152,6 +181,39 @@ fn decode(frame: ProgramFrame<'_>, about: &mut EchoedFields) -> Result<BrokerReq
         ProgramFrame::AgentDelete(OfAgent { id, .. }) => {
             BrokerRequest::Command(BrokerCommand::RemoveAgent(RemoveAgent { id: named(id, about)? }))
         }
+        ProgramFrame::InstructionsGet(OfAgent { id, .. }) => {
+            BrokerRequest::Instructions(named(id, about)?, InstructionsRequest::Get)
+        }
+        ProgramFrame::InstructionsSet(SetInstructions { id, content, .. }) => {
+            let set = InstructionsRequest::Set { content: content.into() };
+            BrokerRequest::Instructions(named(id, about)?, set)
+        }
+        ProgramFrame::ToolsList(ToolsOf { agent_id, .. }) => {
+            BrokerRequest::Tool(ToolRequest::List { agent: named(agent_id, about)? })
+        }
+        ProgramFrame::ToolsRefresh(RefreshTools { agent_id, .. }) => {
+            let agent = agent_id.map(|id| named(id, about)).transpose()?;
+            BrokerRequest::Tool(ToolRequest::Refresh { agent })
+        }
+        ProgramFrame::ToolExecute(form) => BrokerRequest::Tool(sessions::execute(form, about)?),
+        ProgramFrame::SessionList(SessionsOf { agent, .. }) => {
+            BrokerRequest::Session(SessionRequest::List { agent: named(agent, about)? })
+        }
+        ProgramFrame::SessionStart(form) => BrokerRequest::Session(sessions::start(form, about)?),
+        ProgramFrame::SessionContinue(form) => BrokerRequest::Session(sessions::continued(form, about)?),
+        ProgramFrame::SessionAbort(form) => BrokerRequest::Session(sessions::abort(form, about)?),
+        ProgramFrame::StatusActive(ActiveOf { agent_id, .. }) => {
+            let agent = agent_id.map(|id| named(id, about)).transpose()?;
+            BrokerRequest::Session(SessionRequest::Active { agent })
+        }
+        ProgramFrame::ConversationHistory(form) => BrokerRequest::Session(sessions::history(form, about)?),
+        ProgramFrame::LogsSearch(form) => BrokerRequest::Session(sessions::search(form)?),
+        ProgramFrame::LogsConversations(ConversationsOf { agent_prefix, .. }) => {
+            let prefix = agent_prefix.unwrap_or_default().into();
+            BrokerRequest::Session(SessionRequest::Conversations { prefix })
+        }
+        ProgramFrame::AskUserResponse(form) => BrokerRequest::Answer(sessions::answer(form, about)?),
+        ProgramFrame::Rebuild(_) => BrokerRequest::Rebuild,
         ProgramFrame::Send(message) => {
             let path = Path::of_agent(&agent(required("to", message.to.as_deref())?)?);
             BrokerRequest::Command(BrokerCommand::Route(routed(message, path, "internal")?))
@@ -307,14 +369,22 @@ fn pattern(pattern: Cow<'_, str>, about: &mut EchoedFields) -> Result<Pattern, B
 
 fn page(options: Option<PageOptions>) -> MailPage {
     let options = options.unwrap_or_default();
-    let time = |millis: i64| Time(millis.saturating_mul(1000));
     MailPage {
         offset: 0,
         limit: options.limit.unwrap_or(DEFAULT_HISTORY).clamp(1, MAX_HISTORY),
-        from: options.from_time.map(time),
-        // Includes the whole last millisecond.
-        to: options.to_time.map(|millis| Time(time(millis).0.saturating_add(999))),
+        from: options.from_time.map(time_from),
+        to: options.to_time.map(time_to),
     }
+}
+
+/// Beginning of a period, in milliseconds.
+fn time_from(millis: i64) -> Time {
+    Time(millis.saturating_mul(1000))
+}
+
+/// End of a period, in milliseconds, including the whole last millisecond.
+fn time_to(millis: i64) -> Time {
+    Time(time_from(millis).0.saturating_add(999))
 }
 
 /// Decodes `config`: name, description, subscriptions, and other keys, which the hub stores as settings.
@@ -450,7 +520,7 @@ mod tests {
         #![proptest_config(parlor_seed::proptest_config())]
 
         #[test]
-        fn no_input_causes_a_panic(text in "\\PC{0,200}|\\{\"type\":\"(msg|agent).[a-z]{0,8}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
+        fn no_input_causes_a_panic(text in "\\PC{0,200}|\\{\"type\":\"(msg|agent|session).[a-z]{0,8}\",\"[a-zA-Z]{0,9}\":\\PC{0,40}\\}") {
             let _ = read(&text, LIMITS);
         }
     }

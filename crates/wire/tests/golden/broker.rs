@@ -8,7 +8,8 @@ use crate::samples::{
 use parlor_model::command::{AgentWithSubscriptions, BatchReceipt, Posted};
 use parlor_model::query::FoundAgent;
 use parlor_model::*;
-use parlor_wire::broker::egress::{self, BrokerAnswer, BrokerReceipt};
+use parlor_wire::broker::egress::{self, AgentFolder, AgentState, BrokerAnswer, BrokerReceipt};
+use parlor_wire::broker::egress::{questions, sessions, tools};
 use parlor_wire::broker::frames::{HubFrame, ProgramFrame, RequestType as Type};
 use parlor_wire::broker::ingress::{self, EchoedFields, NotJson, ReceivedFrame, RequestFrame};
 use parlor_wire::broker::{client, rooms};
@@ -57,6 +58,7 @@ fn frames_to_programs_have_the_same_bytes() {
         agent: Some("team/coder".into()),
         session: Some("main".into()),
         pattern: Some("slack/**".into()),
+        subject: None,
     };
     let nothing = EchoedFields::default();
     let mail = || {
@@ -75,7 +77,24 @@ fn frames_to_programs_have_the_same_bytes() {
     let own = |agent: Agent| {
         let (subscriptions, sessions) =
             (subscriptions(), vec![(session("main"), Vec::new()), (used(), subscriptions())]);
-        BrokerAnswer::Agent(FoundAgent::Own { agent: Arc::new(agent), subscriptions, sessions })
+        let found = FoundAgent::Own { agent: Arc::new(agent), subscriptions, sessions };
+        BrokerAnswer::Agent { found, folder: AgentFolder::default() }
+    };
+    let of_another = || {
+        let found = FoundAgent::OfAnother(Arc::new(agent()));
+        BrokerAnswer::Agent { found, folder: AgentFolder::default() }
+    };
+    let folder =
+        |is_missing| AgentFolder { path: Some("team/coder".into()), has_claude_md: true, is_missing };
+    let in_folder = || match own(agent()) {
+        BrokerAnswer::Agent { found, .. } => BrokerAnswer::Agent { found, folder: folder(true) },
+        other => other,
+    };
+    let idle = |agent| AgentState { agent, folder: AgentFolder::default(), active: Vec::new() };
+    let working = |agent| AgentState {
+        agent,
+        folder: folder(false),
+        active: vec![SessionId::main(), SessionId::stored("other")],
     };
     let letter =
         |mailbox| DeadLetter { message: Arc::new(routed()), reason: "no subscriber".into(), mailbox };
@@ -116,8 +135,9 @@ fn frames_to_programs_have_the_same_bytes() {
         ),
         receipt(Type::AgentDelete, &echoed, &BrokerReceipt::AgentRemoved),
         receipt(Type::AgentDelete, &nothing, &BrokerReceipt::AgentRemoved),
-        answer(Type::AgentList, &nothing, &BrokerAnswer::Agents(vec![agent(), other.clone()])),
-        answer(Type::AgentGet, &echoed, &BrokerAnswer::Agent(FoundAgent::OfAnother(Arc::new(agent())))),
+        answer(Type::AgentList, &nothing, &BrokerAnswer::Agents(vec![working(agent()), idle(other.clone())])),
+        answer(Type::AgentGet, &echoed, &of_another()),
+        answer(Type::AgentGet, &echoed, &in_folder()),
         answer(Type::AgentGet, &echoed, &own(agent())),
         answer(Type::AgentGet, &echoed, &own(other)),
         answer(Type::AgentGet, &echoed, &own(with_auto_run)),
@@ -138,7 +158,204 @@ fn frames_to_programs_have_the_same_bytes() {
         rooms::history(&room_id(), &[Arc::new(message()), Arc::new(full_message())], EPOCH, req_id()),
     ];
     frames.extend(events().into_iter().filter_map(|event| rooms::event(&logged(event), EPOCH)));
+    frames.extend(session_answers());
+    frames.extend(session_pushes());
     check("broker-server.jsonl", &frames);
+}
+
+/// Time at which the hub answers, 4 s after the start of the runs.
+const LATER: Time = Time(NOW.0 + 4_000_000);
+
+fn session_run(session: &str, state: RunState) -> Run {
+    let prompt = "Say \"hello\"\nto everybody".into();
+    let ended_at = matches!(state, RunState::Ended(_)).then_some(LATER);
+    Run {
+        id: RunId::stored("run"),
+        agent: agent_id(),
+        place: RunPlace::Session {
+            session: SessionId::stored(session),
+            room: None,
+            owner: UserId::stored("ann"),
+        },
+        cause: RunCause::Explicit { prompt, by: UserId::stored("ann") },
+        asked_by: None,
+        addressed: AddressedBy::Directly,
+        lineage: Lineage::start(ConversationId::stored("c"), agent_id()),
+        parent: None,
+        started_at: (state != RunState::Queued).then_some(NOW),
+        state,
+        reply: None,
+        usage: Usage::default(),
+        stop_requested: false,
+        queued_at: NOW,
+        ended_at,
+    }
+}
+
+fn entry(number: u64, kind: EntryKind, details: Option<&str>) -> ConversationEntry {
+    ConversationEntry {
+        agent: agent_id(),
+        session: SessionId::main(),
+        number,
+        at: NOW,
+        kind,
+        text: "hello".into(),
+        run: None,
+        details: details.map(|details| Payload(details.into())),
+    }
+}
+
+/// Answers about sessions, instructions, tools and questions.
+fn session_answers() -> Vec<String> {
+    let about = EchoedFields {
+        agent: Some("team/coder".into()),
+        session: Some("main".into()),
+        ..EchoedFields::default()
+    };
+    let used = Session {
+        last_used_at: Some(LATER),
+        room: Some(RoomId::stored("lobby")),
+        ..Session::new(agent_id(), SessionId::stored("other"), "Other", NOW)
+    };
+    let main = Session::new(agent_id(), SessionId::main(), "Main conversation", NOW);
+    let listed = [(main, Vec::new()), (used, subscriptions())];
+    let runs = [session_run("other", RunState::Running), session_run("queued", RunState::Queued)];
+    let entries =
+        [entry(1, EntryKind::Prompt, None), entry(2, EntryKind::Result, Some(r#"{"durationMs":61}"#))];
+    let description = |timeout| ToolDescription {
+        name: "send-message".into(),
+        description: "Sends a message.".into(),
+        schema: Payload(r#"{"type":"object", "n":1.50}"#.into()),
+        timeout,
+    };
+    let result = |outcome| ToolResult { tool: "send-message".into(), at: NOW, outcome };
+    let failure = |code| ToolFailure::new(code, "It failed.");
+    let detailed = failure(ToolFailureCode::Failed).with_details("stderr");
+    let (agent, session) = (agent_id(), SessionId::main());
+    let executed = |outcome, req_id| tools::executed(&agent, "send-message", &result(outcome), req_id);
+    vec![
+        sessions::sessions(&listed, &runs, LATER, req_id()),
+        sessions::sessions(&[], &[], LATER, None),
+        sessions::started(Type::SessionStart, &agent, &session, req_id()),
+        sessions::started(Type::SessionContinue, &agent, &session, None),
+        sessions::started(Type::SessionAbort, &agent, &session, req_id()),
+        sessions::refused(Type::SessionStart, Some("main"), req_id(), "Session ID already active"),
+        sessions::refused(Type::SessionList, None, None, "No"),
+        sessions::refused(Type::SessionAbort, None, req_id(), "No active session: main"),
+        sessions::active(None, &runs, LATER, req_id()),
+        sessions::active(Some(&agent), &[], LATER, None),
+        sessions::conversation(&about, &entries, req_id()),
+        sessions::matches(&entries, req_id()),
+        sessions::matches(&[], None),
+        sessions::conversations(&listed, req_id()),
+        tools::instructions(&agent, "# Coder\n", req_id()),
+        tools::instructions_stored(&agent, None),
+        egress::error(Type::InstructionsGet, None, "This hub has no agents root"),
+        tools::tools(&agent, &[description(None), description(Some(Duration::from_secs(60)))], req_id()),
+        tools::tools_refreshed(None),
+        executed(Ok(Payload(r#"{"n":1.50}"#.into())), req_id()),
+        executed(Err(failure(ToolFailureCode::Busy)), None),
+        executed(Err(detailed), None),
+        egress::error(Type::ToolExecute, req_id(), "Tool not found: ghost (agent: team/coder)"),
+        tools::rebuilt(req_id()),
+        questions::answered("q", req_id()),
+        egress::error(Type::AskUserResponse, None, "This question was answered already"),
+    ]
+}
+
+/// Pushes about runs in sessions.
+fn session_pushes() -> Vec<String> {
+    let ended = |outcome| RunState::Ended(outcome);
+    let states = [
+        RunState::Queued,
+        RunState::Running,
+        ended(RunOutcome::Complete),
+        ended(RunOutcome::Failed("it \"broke\"".into())),
+        ended(RunOutcome::Cancelled),
+        ended(RunOutcome::Interrupted),
+        ended(RunOutcome::Refused("frozen".into())),
+    ];
+    let batch = |count| Run {
+        cause: RunCause::Batch { messages: vec![message_id(); count], attempt: 1 },
+        ..session_run("main", RunState::Running)
+    };
+    let in_room = Run { place: RunPlace::Room(room_id()), ..session_run("main", RunState::Running) };
+    let runs = states.into_iter().map(|state| session_run("main", state));
+    let runs = runs.chain([batch(1), batch(2), in_room]);
+    let choice = |label: &str| run_event::Choice { label: label.into(), description: None, preview: None };
+    let question = |text: &str, labels: &[&str]| run_event::Question {
+        text: text.into(),
+        header: "Deploy".into(),
+        options: labels.iter().map(|label| choice(label)).collect(),
+        several: labels.len() > 2,
+    };
+    let asked = |place: RunPlace, questions| {
+        Event::ApprovalAsked(Arc::new(Approval {
+            id: ApprovalId::stored("approval"),
+            run: RunId::stored("run"),
+            place,
+            agent: agent_id(),
+            agent_name: "Coder".into(),
+            gateway: GatewayId::stored("g"),
+            request: "1".into(),
+            tool: "AskUser".into(),
+            subject: ApprovalSubject::Questions(questions),
+            digest: InputDigest([0; 32]),
+            asked_at: NOW,
+            expires_at: LATER,
+            decision: None,
+            decided_at: None,
+        }))
+    };
+    let place = || session_run("main", RunState::Running).place;
+    let deploy = || question("Deploy?", &["yes", "no"]);
+    let approvals = [
+        asked(place(), vec![deploy()]),
+        asked(place(), vec![question("Which name?", &[])]),
+        asked(place(), vec![deploy(), question("Where?", &["a", "b", "c"])]),
+        asked(RunPlace::Room(room_id()), vec![deploy()]),
+    ];
+    let chunk = |kind, content: &str, metadata: Option<&str>| Signal::Chunk {
+        place: place(),
+        agent: agent_id(),
+        agent_name: "Coder".into(),
+        message: message_id(),
+        chunk: Chunk {
+            kind,
+            content: content.into(),
+            metadata: metadata.map(|metadata| Payload(metadata.into())),
+        },
+        first: false,
+    };
+    let call = Some(r#"{"toolName":"Read","toolId":"t1"}"#);
+    let event =
+        RunEvent::ToolProgress { tool: "Bash".into(), line: "ok".into(), stream: run_event::Stream::Stdout };
+    let active = |sessions: &[&str]| {
+        let active = sessions.iter().map(|session| SessionId::stored(*session)).collect();
+        Signal::AgentSessions(AgentSessions { agent: agent_id(), owner: UserId::stored("ann"), active })
+    };
+    let signals = [
+        chunk(ChunkKind::Thinking, "hm", None),
+        chunk(ChunkKind::Text, "Hello", None),
+        chunk(ChunkKind::ToolUse, r#"{"file_path":"x", "n":1.50}"#, call),
+        chunk(ChunkKind::ToolUse, "no JSON", None),
+        chunk(ChunkKind::ToolResult, "ok", Some(r#"{"toolId":"t1","isError":true}"#)),
+        chunk(ChunkKind::ToolResult, "ok", None),
+        chunk(ChunkKind::Error, "broken", None),
+        Signal::RunEvent {
+            run: RunId::stored("run"),
+            place: place(),
+            agent: agent_id(),
+            event: Arc::new(event),
+            rev: 1,
+        },
+        Signal::SessionReply { place: place(), agent: agent_id(), text: "Hello".into() },
+        active(&["main", "other"]),
+        active(&[]),
+    ];
+    let events = runs.map(|run| Event::RunChanged(Arc::new(run))).chain(approvals);
+    let events = events.flat_map(|event| sessions::event(&logged(event)));
+    events.chain(signals.iter().filter_map(sessions::signal)).collect()
 }
 
 #[test]

@@ -13,14 +13,15 @@ use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
     CountReplies, EntryPage, FindUser, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom,
-    GetRun, GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents,
-    ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters,
-    ListDestinationHistory, ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMailboxes,
-    ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots,
-    ListQueue, ListRecent, ListReplies, ListRevisions, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns,
-    ListRunsOfAgent, ListRunsOfMessage, ListServices, ListSharedAgentCards, ListSignIns, ListSubscriptions,
-    ListTasks, ListUsers, MailCounts, MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload,
-    NeedsSetup, Page, Recent, SearchMessages, SearchUsers,
+    GetRun, GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListActiveSessions,
+    ListAgentCards, ListAgents, ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks,
+    ListChildRuns, ListDeadLetters, ListDestinationHistory, ListGateways, ListHistory, ListInvitations,
+    ListKeys, ListMail, ListMailboxes, ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks, ListPins,
+    ListPlans, ListProjectRoots, ListQueue, ListRecent, ListReplies, ListRevisions, ListRooms,
+    ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
+    ListSessions, ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks, ListUsers, MailCounts,
+    MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup, Page, Recent,
+    SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, ConversationEntry,
@@ -501,6 +502,8 @@ fn queries(world: &World) -> Vec<AnyQuery> {
     queries.push(ListBookmarks { before: None, limit: 2 }.into());
     queries.extend([ListSignIns.into(), ListKeys.into(), ListAgents.into(), ListGateways.into()]);
     queries.extend([ListAgentCards.into(), ListSharedAgentCards { limit: 2, offset: 1 }.into()]);
+    queries.push(ListSessions { agent_prefix: "".into(), limit: 3 }.into());
+    queries.push(ListActiveSessions { agent: None }.into());
     for id in &world.agents {
         queries.extend([GetAgent { id: id.clone() }.into(), GetAgentCard { id: id.clone() }.into()]);
     }

@@ -3,7 +3,7 @@
 
 use crate::changes::ConversationChange;
 use crate::effects::EffectsBuilder;
-use parlor_model::{ConversationEntry, EntryKind, Run, RunCause, RunOutcome, RunState};
+use parlor_model::{ConversationEntry, EntryKind, Payload, Run, RunCause, RunOutcome, RunState};
 use std::sync::Arc;
 
 /// Records the prompt of a run that starts. Does nothing for a run outside a session.
@@ -12,7 +12,7 @@ pub fn record_start(run: &Run, prompt: &Arc<str>, effects: &mut EffectsBuilder<'
         RunCause::Batch { .. } => EntryKind::AutoTurn,
         _ => EntryKind::Prompt,
     };
-    append(run, kind, prompt.clone(), effects);
+    append(run, kind, prompt.clone(), None, effects);
 }
 
 /// Records the end of a run, with the text of its reply. Does nothing for a run outside a session.
@@ -27,19 +27,49 @@ pub fn record_end(run: &Run, reply: Option<&Arc<str>>, effects: &mut EffectsBuil
         record_start(run, prompt, effects);
     }
     let reply = reply.filter(|text| !text.trim().is_empty()).cloned();
+    let duration = run.started_at.map(|started| Duration {
+        duration_ms: run.ended_at.unwrap_or(effects.now).millis().saturating_sub(started.millis()).max(0),
+    });
     if *outcome == RunOutcome::Complete {
-        return append(run, result, reply.unwrap_or_default(), effects);
+        return append(run, result, reply.unwrap_or_default(), duration, effects);
     }
     if let Some(partial) = reply {
-        append(run, result, partial, effects);
+        append(run, result, partial, duration, effects);
     }
-    append(run, error, outcome.reason().unwrap_or(outcome.as_str()).into(), effects);
+    append(run, error, outcome.reason().unwrap_or(outcome.as_str()).into(), duration, effects);
 }
 
-fn append(run: &Run, kind: EntryKind, text: Arc<str>, effects: &mut EffectsBuilder<'_>) {
+/// Time from the start of a run to its end.
+#[derive(Clone, Copy)]
+struct Duration {
+    duration_ms: i64,
+}
+
+impl Duration {
+    fn details(self) -> Payload {
+        Payload(format!(r#"{{"durationMs":{}}}"#, self.duration_ms).into())
+    }
+}
+
+fn append(
+    run: &Run,
+    kind: EntryKind,
+    text: Arc<str>,
+    duration: Option<Duration>,
+    effects: &mut EffectsBuilder<'_>,
+) {
     let Some(session) = run.session().cloned() else { return };
     let (agent, run, at) = (run.agent.clone(), Some(run.id.clone()), effects.now);
     // The store assigns the number.
-    let entry = ConversationEntry { agent, session, number: 0, at, kind, text, run, details: None };
+    let entry = ConversationEntry {
+        agent,
+        session,
+        number: 0,
+        at,
+        kind,
+        text,
+        run,
+        details: duration.map(Duration::details),
+    };
     effects.change(ConversationChange::AppendEntry(Arc::new(entry)));
 }

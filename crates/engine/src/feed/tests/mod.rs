@@ -1,6 +1,7 @@
 mod merged;
 mod paths;
 pub mod replies;
+mod sessions;
 
 use super::subscribe::{Subscribed, Subscription, Topics};
 use super::*;

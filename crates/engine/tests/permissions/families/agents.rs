@@ -96,7 +96,7 @@ table! { queries: AnyQuery;
 /// The agent that the commands name. Other agents are above and below it.
 const CODER: &str = "team/coder";
 
-fn coder() -> AgentId {
+pub(super) fn coder() -> AgentId {
     AgentId::stored(CODER)
 }
 
@@ -156,11 +156,11 @@ fn list_shared_agent_cards() -> ListSharedAgentCards {
 const OWN_AGENT: Stored = |who| put_agents(who.user(), &[CODER]);
 const ANOTHERS_AGENT: Stored = |_| put_agents(Some(other_user()), &[CODER]);
 /// An agent of the column `AgentOwner`, which is also the owner of the keys.
-const AGENT_OWNERS_AGENT: Stored = |_| OWN_AGENT(CallerKind::AgentOwner);
+pub(super) const AGENT_OWNERS_AGENT: Stored = |_| OWN_AGENT(CallerKind::AgentOwner);
 const OWN_AGENT_OF_ANOTHER_NAME: Stored = |who| put_agents(who.user(), &["team/other"]);
 const HUBS_AGENT: Stored = |_| hubs_agent(CallerKind::AgentOwner);
 /// Another user's agent, shared with all users.
-const AGENT_SHARED_WITH_ALL: Stored =
+pub(super) const AGENT_SHARED_WITH_ALL: Stored =
     |_| vec![put(Agent { visibility: Visibility::All, ..agent(CODER, other_user()) })];
 const ANOTHERS_AGENT_IN_ROOM: Stored = |who| with_membership(ANOTHERS_AGENT(who));
 const AGENT_OWNERS_AGENT_IN_ROOM: Stored = |who| with_membership(AGENT_OWNERS_AGENT(who));

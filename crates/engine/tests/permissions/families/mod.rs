@@ -22,6 +22,7 @@ mod rooms;
 mod routers;
 mod runs;
 mod services;
+mod sessions;
 mod settings;
 mod sign_ins;
 mod tasks;
@@ -77,6 +78,7 @@ families! {
     routers,
     runs,
     services,
+    sessions,
     settings,
     sign_ins,
     tasks,

@@ -14,6 +14,7 @@ mod orphans;
 mod pairing;
 #[cfg(feature = "real-agents")]
 mod real;
+mod sessions;
 mod signing_in;
 mod tools;
 mod walk;

@@ -14,6 +14,9 @@ use ts_rs::TS;
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct Failure<'a> {
+    /// Session of a refused `session.start` or `session.continue`.
+    #[serde(borrow, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     /// Sentence for people. The protocol has no error codes.
     #[serde(borrow)]
     pub error: Cow<'a, str>,
@@ -306,7 +309,7 @@ pub struct FoundAgent<'a> {
     pub req_id: Option<&'a RawValue>,
 }
 
-/// An agent as other users see it. The last three fields are constant: clients require them.
+/// An agent as other users see it. Users other than its owner see neither its instructions nor its sessions.
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
@@ -321,10 +324,16 @@ pub struct AgentSummary<'a> {
     pub work_dirs: Value,
     #[cfg_attr(test, ts(as = "crate::typescript::Unknown"))]
     pub default_model: Value,
+    pub has_claude_md: bool,
+    pub has_tools: bool,
+    /// Whether a run in a session of the agent has not ended.
     pub is_working: bool,
-    pub active_count: u32,
+    pub active_count: usize,
     #[serde(borrow)]
-    pub active_sessions: [Cow<'a, str>; 0],
+    pub active_sessions: Vec<Cow<'a, str>>,
+    /// `true` if the folder of the agent has disappeared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub missing: Option<bool>,
 }
 
 #[derive(Serialize, Deserialize)]

@@ -76,6 +76,8 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
         }
         // The stream has events for the single chunks of a reply instead.
         Signal::Answered(_)
+        | Signal::SessionReply { .. }
+        | Signal::AgentSessions(_)
         | Signal::Occupant { .. }
         | Signal::Reply { .. }
         | Signal::AgentsDismissed { .. }
