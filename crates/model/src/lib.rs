@@ -45,6 +45,7 @@ pub mod settings;
 pub mod signal;
 pub mod task;
 pub mod time;
+pub mod tool;
 pub mod upload;
 
 pub use account::{
@@ -96,4 +97,7 @@ pub use settings::{HubSettings, SettingChanges};
 pub use signal::{AgentStatus, QueuedMessage, ReplyPart, Signal};
 pub use task::{Task, TaskPriority, TaskStatus};
 pub use time::Time;
+pub use tool::{
+    InvalidTool, ToolCall, ToolDescription, ToolFailure, ToolFailureCode, ToolManifest, ToolResult,
+};
 pub use upload::{Attachment, BlobDigest, File, MediaType, Upload, UploadPurpose};
