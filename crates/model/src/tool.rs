@@ -168,12 +168,13 @@ impl ToolManifest {
         };
         let is_file_name =
             |program: &str| !matches!(program, "" | "." | "..") && !program.contains(['/', '\\', '\0']);
-        let program = match form.program.as_deref().map(|program| program.strip_prefix("./").unwrap_or(program)) {
-            Some(program) if !is_file_name(program) => {
-                return Err(InvalidTool("program must be the name of a file in the same folder"));
-            }
-            program => program.map(Into::into),
-        };
+        let program =
+            match form.program.as_deref().map(|program| program.strip_prefix("./").unwrap_or(program)) {
+                Some(program) if !is_file_name(program) => {
+                    return Err(InvalidTool("program must be the name of a file in the same folder"));
+                }
+                program => program.map(Into::into),
+            };
         Ok(Self { description: description.into(), input_schema: Payload(schema.into()), timeout, program })
     }
 }
@@ -216,7 +217,10 @@ mod tests {
             "timeoutMs":1500,"program":"./weather.py","version":2}"#;
         let manifest = ToolManifest::parse("weather", json).unwrap();
         assert_eq!(&*manifest.input_schema.0, r#"{"type": "object", "x":[1.0]}"#);
-        assert_eq!((manifest.timeout, manifest.program.as_deref()), (Duration::from_millis(1500), Some("weather.py")));
+        assert_eq!(
+            (manifest.timeout, manifest.program.as_deref()),
+            (Duration::from_millis(1500), Some("weather.py"))
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use super::Command;
 use super::mail::reach::RouteLookups;
+use crate::agent_changes::{self, AgentChanges};
 use crate::cache::Cache;
 use crate::changes::{Change, ModelChange, RoomChange};
 use crate::effects::{Effects, EffectsBuilder};
@@ -35,6 +36,8 @@ pub(crate) struct Committed {
     pub released: bool,
     /// Whether a service was created or changed.
     pub services: bool,
+    /// Changes of agents and mail; `None` if no reader follows them.
+    pub agents: Option<AgentChanges>,
     /// Whether a room was removed: the store may then restart its search index from the beginning.
     pub room_removed: bool,
 }
@@ -73,6 +76,9 @@ impl Batch<'_> {
         self.transaction.apply(&effects)?;
         if !effects.changes.iter().all(Change::is_about_a_message) {
             self.route_lookups = RouteLookups::default();
+        }
+        if let Some(agents) = &mut self.committed.agents {
+            agent_changes::record(&effects.changes, agents);
         }
         for change in &effects.changes {
             self.cache.apply(change);

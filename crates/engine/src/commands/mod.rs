@@ -31,6 +31,7 @@ pub(crate) mod test_fixtures;
 pub(crate) mod uploads;
 
 pub use batch::Batch;
+pub(crate) use batch::Committed;
 pub use job::{Job, PendingReceipt, QueuedJob};
 
 use crate::cache::Cache;
@@ -171,6 +172,7 @@ commands! {
     ChangeTask,
     ChangeUser,
     ClearDeadLetters,
+    ConfigureAgent,
     ConfirmSecondFactor,
     ConnectGateway,
     CreateAgent,
@@ -198,9 +200,11 @@ commands! {
     ForwardMessage,
     FreezeRoom,
     HostAgent,
+    ImportMail,
     MarkAllRead,
     MarkRoomRead,
     MergeRun,
+    MoveAgent,
     OfferPairing,
     OfferSecondFactor,
     OfferSetup,

@@ -29,7 +29,8 @@ impl Hub {
         // ordinals sent from now on.
         run_startup_commands(&mut writer, vec![AppendNoop]);
         let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
-        let (released, services) = (writer.released(), writer.services());
+        let (released, services, agent_changes) =
+            (writer.released(), writer.services(), writer.agent_changes());
         let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
         let (queue, queued_commands) = mpsc::channel(limits.max_queued_commands);
         let stop = Arc::new(AtomicBool::new(false));
@@ -78,6 +79,7 @@ impl Hub {
             tally: writer_metrics,
             released,
             services,
+            agent_changes,
             reads: Arc::new(Semaphore::new(reads)),
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),

@@ -211,6 +211,13 @@ pub trait ReadMail {
     fn delivery(&mut self, mailbox: &Mailbox, message: &MessageId) -> Result<Option<Delivery>, Fault>;
     /// All mail of a mailbox, whatever its delivery state.
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
+    /// Mail of a mailbox after a position, oldest first, whatever its delivery state.
+    fn mail_after(
+        &mut self,
+        mailbox: &Mailbox,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
 }
 

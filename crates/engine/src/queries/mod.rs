@@ -174,6 +174,7 @@ queries! {
     ListMail,
     ListMembers,
     ListMissions,
+    ListNewMail,
     ListOpenQuestions,
     ListOwnTasks,
     ListPins,

@@ -24,9 +24,9 @@ use parlor_engine::read_view::ReadView;
 use parlor_model::audit::{Action, Actor, NewAuditEntry};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mission, MissionId,
-    MissionScope, Pairing, Pattern, Position, Revision, Revocation, RouterId, RunId, RunOutcome, SealedKey,
-    SecretHash, Seq, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
+    BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mailbox, Mission,
+    MissionId, MissionScope, Pairing, Pattern, Position, Revision, Revocation, RouterId, RunId, RunOutcome,
+    SealedKey, SecretHash, Seq, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -195,6 +195,7 @@ fn changes() -> Vec<Change> {
             message: Arc::new(message("m", "lobby", "ann", 1)),
             reason: "too_many_attempts",
         }),
+        Change::Mail(MailChange::MoveMail { from: coder(), to: Mailbox::of(agent_id("other")) }),
         Change::Run(RunChange::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete)))),
         Change::Approval(ApprovalChange::PutApproval(Arc::new(approval("a", "lobby", "coder")))),
         Change::Approval(ApprovalChange::PutApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
@@ -319,7 +320,7 @@ fn a_cached_sign_in_expires() {
 }
 
 /// Number of kinds of change: the arms of `kind`.
-const KINDS: usize = 65;
+const KINDS: usize = 66;
 
 /// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
 fn kind(change: &Change) -> &'static str {
@@ -379,6 +380,7 @@ fn kind(change: &Change) -> &'static str {
         Change::Mail(MailChange::MarkDelivered { .. }) => "MarkDelivered",
         Change::Mail(MailChange::Lease { .. }) => "Lease",
         Change::Mail(MailChange::DeadLetterDelivery { .. }) => "DeadLetterDelivery",
+        Change::Mail(MailChange::MoveMail { .. }) => "MoveMail",
         Change::Run(RunChange::PutRun(..)) => "PutRun",
         Change::Approval(ApprovalChange::PutApproval(..)) => "PutApproval",
         Change::Approval(ApprovalChange::PutApprovalRule(..)) => "PutApprovalRule",

@@ -9,24 +9,24 @@ use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
     CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences,
-    ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConnectGateway, CreateRouter,
-    CreateSignIn, CreateSigningKey, DecideApproval, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom,
-    DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun,
-    ForwardMessage, FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead, MergeRun, OfferPairing, PathMessage,
-    PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
-    RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RemoveAgent, RemoveBookmark,
-    RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser,
-    ReportTask, ReportUsage, RevokeApprovalRule, RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom,
-    RoomChanges, RouterChanges, ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun,
-    StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, UnpinMessage,
-    Unsubscribe, WithdrawRuns,
+    ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConfigureAgent,
+    ConnectGateway, CreateRouter, CreateSignIn, CreateSigningKey, DecideApproval, DecidePlan, DeleteMessage,
+    DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn,
+    ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent, ImportMail, ImportedMessage,
+    MarkAllRead, MarkRoomRead, MergeRun, MoveAgent, OfferPairing, PathMessage, PlanDecision, PostLateReply,
+    PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode,
+    RefreshSignIn, Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter,
+    RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule,
+    RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
+    SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs,
+    TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
     Grant, IdlePrompt, InputDigest, KeyGrant, KeyId, Mailbox, MediaType, MemberId, MessageId, Path, Pattern,
     Payload, Post, PostAuthor, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection,
     Route, RunId, RunOutcome, RunState, SealedKey, SecondProof, SecretHash, Seq, SettingChanges, SiteRole,
-    TaskStatus, Usage, UserId,
+    TaskStatus, Time, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -463,6 +463,36 @@ async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.refused(bob.clone(), new).await?;
     let registration = registration(GatewayId::stored("hub"), AgentId::stored("helper"));
     run.must(Caller::OPERATOR, HostAgent { owner: user_of(ann), registration }).await?;
+    let configure = |id: &str, owner: &Caller| ConfigureAgent {
+        owner: user_of(owner),
+        creates: true,
+        registration: self::registration(GatewayId::stored("hub"), AgentId::stored(id)),
+        description: "from a folder".into(),
+        settings: Vec::new(),
+        subscriptions: Vec::new(),
+        sessions: Vec::new(),
+    };
+    run.must(Caller::OPERATOR, configure("foldered", ann)).await?;
+    run.refused(Caller::OPERATOR, configure("foldered", bob)).await?;
+    let import = ImportMail {
+        mailbox: Mailbox::of(AgentId::stored("foldered")),
+        messages: vec![ImportedMessage {
+            id: MessageId::stored("from-a-file"),
+            at: Time(1),
+            from: "slack".into(),
+            path: Path::stored("slack/acme"),
+            command: "say".into(),
+            payload: Payload("{}".into()),
+            source: "slack".into(),
+            external_id: None,
+            is_delivered: false,
+        }],
+    };
+    run.must(Caller::OPERATOR, import.clone()).await?;
+    run.refused(ann.clone(), import).await?;
+    let moved = || MoveAgent { from: AgentId::stored("foldered"), to: AgentId::stored("helper") };
+    run.must(Caller::OPERATOR, moved()).await?;
+    run.refused(Caller::OPERATOR, moved()).await?;
     run.must(ann.clone(), DisconnectGateway { gateway }).await
 }
 

@@ -7,11 +7,13 @@ use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    AcknowledgeMail, ClearDeadLetters, PathMessage, Publish, ReceiveMail, Relay, Route, Subscribe,
-    Unsubscribe,
+    AcknowledgeMail, ClearDeadLetters, ImportMail, PathMessage, Publish, ReceiveMail, Relay, Route,
+    Subscribe, Unsubscribe,
 };
-use parlor_model::query::{ListDeadLetters, ListMail, ListSubscriptions, MailPage, MayListenToMailbox};
-use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, SessionId};
+use parlor_model::query::{
+    ListDeadLetters, ListMail, ListNewMail, ListSubscriptions, MailPage, MayListenToMailbox,
+};
+use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, Seq, SessionId};
 use std::time::Duration;
 
 table! { commands: AnyCommand;
@@ -37,6 +39,10 @@ table! { commands: AnyCommand;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "room/lobby"), MAIL_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), MAIL_AGENT_OF_ANOTHER_NAME;
+    }
+    AnyCommand::ImportMail(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  import(), MAIL_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  import(), READY;
     }
     AnyCommand::Route(_) => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "slack/team"), MAIL_AGENT_NO_ROOM;
@@ -96,6 +102,9 @@ table! { queries: AnyQuery;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mail(Some("main")), MAIL_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mail(None), MAIL_AGENT_OF_ANOTHER_NAME;
+    }
+    AnyQuery::ListNewMail(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  new_mail(), MAIL_AGENT;
     }
     AnyQuery::ListDeadLetters(_) => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
@@ -172,6 +181,14 @@ fn subscriptions(session: Option<&str>) -> ListSubscriptions {
 
 fn mail(session: Option<&str>) -> ListMail {
     ListMail { mailbox: mailbox(session), page: MAIL_PAGE }
+}
+
+fn new_mail() -> ListNewMail {
+    ListNewMail { mailbox: mailbox(None), after: Seq(0), limit: 10, also: Vec::new() }
+}
+
+fn import() -> ImportMail {
+    ImportMail { mailbox: mailbox(None), messages: Vec::new() }
 }
 
 fn dead_letters() -> ListDeadLetters {

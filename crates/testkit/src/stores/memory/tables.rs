@@ -1,7 +1,7 @@
 //! All tables of the in-memory store, and the reads that several ports share.
 
 use super::log::Row;
-use super::table::Table;
+use super::table::{Table, sorted};
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey};
 use parlor_model::audit::AuditRecord;
 use parlor_model::{
@@ -159,13 +159,18 @@ impl Tables {
     }
 
     pub fn deliveries_of(&self, message: &MessageId) -> impl Iterator<Item = &Delivery> {
-        self.deliveries.rows().filter(move |delivery| delivery.message == *message)
+        let copies = self.deliveries.rows().filter(move |delivery| delivery.message == *message);
+        // Imported copies are added in any order.
+        let order = |delivery: &&Delivery| (delivery.mailbox.session.is_none(), delivery.mailbox.clone());
+        sorted(copies, order).into_iter()
     }
 
     /// All deliveries of a mailbox with their messages, in every delivery state, oldest first.
     pub fn mail_of(&self, mailbox: &Mailbox) -> impl DoubleEndedIterator<Item = (Arc<Message>, Delivery)> {
         let copies = self.deliveries.rows().filter(move |delivery| delivery.mailbox == *mailbox);
-        copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())))
+        let mail = copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())));
+        // Imported and moved copies may be older than those before them.
+        sorted(mail, |(message, _)| message.seq).into_iter()
     }
 
     pub fn all_dead_letters(&self) -> impl Iterator<Item = DeadLetter> {
