@@ -12,8 +12,12 @@ const MAX_MESSAGES: usize = 20;
 const MAX_MEMBERS: usize = 100;
 const PREAMBLE: &str = "Respond ONLY to the final user message. Previous messages are for context.";
 
-/// Renders the conversation as one text, for agents that take a single prompt.
+/// Renders the conversation as one text, for agents that take a single prompt. In a session, the prompt is the text that
+/// the hub sent: the program has the earlier prompts of the session.
 pub fn prompt(run_input: &RunInput) -> String {
+    if run_input.request.context.session().is_some() {
+        return run_input.request.content.to_string();
+    }
     let mut text = String::from(PREAMBLE);
     for message in conversation(run_input) {
         let author = match message.kind {

@@ -16,9 +16,9 @@ use tokio_util::sync::CancellationToken;
 #[derive(Debug)]
 pub struct RunInput {
     pub request: RunRequest,
-    /// Newest description of the room that the hub sent, if any.
+    /// Newest description of the room that the hub sent, if any; `None` in a session.
     pub room: Option<Arc<RoomView>>,
-    /// Session id that the agent last saved for this room with [`RunIo::save_session`]; survives restarts.
+    /// Session id that the agent last saved for this context with [`RunIo::save_session`]; survives restarts.
     pub session: Option<Box<str>>,
 }
 
@@ -42,7 +42,7 @@ pub enum AgentOutput {
         input: Payload,
         answer: oneshot::Sender<PermissionOutcome>,
     },
-    /// Session id to pass in [`RunInput::session`] of the next run in this room.
+    /// Session id to pass in [`RunInput::session`] of the next run in this context.
     Session(Box<str>),
     /// The agent used an injected message. The hub has queued this run for it, which is no longer needed.
     InjectionAccepted(RunId),

@@ -146,7 +146,7 @@ impl ReplyFrames {
         let mut ends = self.frames.iter().filter_map(|frame| match frame {
             GatewayMessage::Complete { text, chunks, conversation, depth, reply, .. } => {
                 assert_eq!((conversation.as_deref(), *depth), (Some("c"), Some(1)));
-                assert!(reply.room.is_some() && reply.message.is_some());
+                assert!(reply.context.is_some() && reply.message.is_some());
                 for kind in [ChunkKind::Text, ChunkKind::Thinking, ChunkKind::ToolUse, ChunkKind::Error] {
                     let stored = chunks.iter().filter(|chunk| chunk.kind == kind);
                     let stored: String = stored.map(|chunk| &*chunk.content).collect();
@@ -423,13 +423,13 @@ async fn a_slow_channel_delays_the_guide_and_loses_nothing() {
 }
 
 fn room_of(frame: &GatewayMessage) -> Option<&str> {
-    let room = match frame {
-        GatewayMessage::Chunk { reply, .. } | GatewayMessage::Complete { reply, .. } => &reply.room,
-        GatewayMessage::Terminal { room, .. } | GatewayMessage::RunEvent { room, .. } => room,
-        GatewayMessage::Permission(form) => &form.room,
+    let context = match frame {
+        GatewayMessage::Chunk { reply, .. } | GatewayMessage::Complete { reply, .. } => &reply.context,
+        GatewayMessage::Terminal { context, .. } | GatewayMessage::RunEvent { context, .. } => context,
+        GatewayMessage::Permission(form) => &form.context,
         _ => return None,
     };
-    room.as_ref().map(|room| room.as_str())
+    context.as_ref()?.room().map(|room| room.as_str())
 }
 
 #[tokio::test(start_paused = true)]

@@ -8,7 +8,7 @@ use parlor_engine::feed::{
 };
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds, SystemClock};
-use parlor_engine::runs::{Host, HostCommand, RuleBasedTriage};
+use parlor_engine::runs::{GatewayAbilities, Host, HostCommand, RuleBasedTriage};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
     AddMember, AgentProfile, CreateAgent, CreateRoom, CreateSignIn, CreateUser, NewUser, RemoveMember,
@@ -275,7 +275,8 @@ async fn users_and_agents_of_other_protocols_are_members_of_their_rooms() {
 
     let hosting = test.hub.hosting();
     let gateway = GatewayId::parse("gateway").unwrap();
-    let connection = hosting.gateway_connected(&ada_id, gateway, true, Arc::new(Gateway)).unwrap();
+    let connection =
+        hosting.gateway_connected(&ada_id, gateway, GatewayAbilities::ALL, Arc::new(Gateway)).unwrap();
     hosting.agent_online(connection, &agent).await.unwrap();
     viewer.until(|set| set.len() == 2).await;
     let of_ada = |set: &BTreeMap<(Box<str>, Box<str>), Arc<Occupant>>| {

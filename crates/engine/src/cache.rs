@@ -84,6 +84,7 @@ impl Cache {
             | Change::Upload(_)
             | Change::Mail(_)
             | Change::Run(_)
+            | Change::Conversation(_)
             | Change::Approval(_)
             | Change::Mission(_)
             | Change::Task(_) => {}

@@ -4,11 +4,11 @@
 use crate::ports::{FirstRequest, IdempotencyKey};
 use parlor_model::audit::NewAuditEntry;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, CurrentPlan, Delivery, Gateway,
-    GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message,
-    MessageId, Mission, MissionScope, Pairing, Pattern, Pin, Reaction, Revision, Revocation, Room, RoomId,
-    Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SignInId,
-    Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, ConversationEntry, CurrentPlan,
+    Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member,
+    MemberId, Message, MessageId, Mission, MissionScope, Pairing, Pattern, Pin, Reaction, Revision,
+    Revocation, Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq, Service,
+    Session, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -42,6 +42,7 @@ aggregates! {
     Agent(AgentChange),
     Mail(MailChange),
     Run(RunChange),
+    Conversation(ConversationChange),
     Approval(ApprovalChange),
     Mission(MissionChange),
     Task(TaskChange),
@@ -257,6 +258,13 @@ pub enum MailChange {
 pub enum RunChange {
     PutRun(Arc<Run>),
     PutPlan(Arc<CurrentPlan>),
+}
+
+/// Changes of the conversation logs of sessions.
+#[derive(Debug, Clone)]
+pub enum ConversationChange {
+    /// Appends an entry. The store sets its number.
+    AppendEntry(Arc<ConversationEntry>),
 }
 
 /// Changes of approvals and approval rules.

@@ -8,9 +8,9 @@ use crate::read_view::ReadView;
 use crate::{Fault, HUB};
 use parlor_model::audit::Actor;
 use parlor_model::{
-    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, Gateway, GatewayId, Grant, Invitation, Member,
-    MemberId, Message, MessageId, Operation, Path, Pattern, Principal, Refusal, Room, RoomId, RoomRole,
-    Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole, Task, TaskId, User,
+    Agent, AgentId, Approval, ApprovalId, Caller, EntityKind, EventScope, Gateway, GatewayId, Grant,
+    Invitation, Member, MemberId, Message, MessageId, Operation, Path, Pattern, Principal, Refusal, Room,
+    RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole, Task, TaskId, User,
 };
 use std::sync::Arc;
 
@@ -230,13 +230,15 @@ impl MessageInRoom {
         self.message.sender.user() == Some(&self.caller.user.id)
     }
 }
-/// Evidence that the caller can see a run: it is in a room of the caller.
+/// Evidence that the caller can see a run: it is in a room of the caller, or without a room in a session of an agent of
+/// the caller.
 #[derive(Debug, Clone)]
 pub struct SeenRun {
     pub run: Run,
-    pub member: Arc<Member>,
+    /// Membership of the caller in the room of the run, if it has one.
+    pub member: Option<Arc<Member>>,
 }
-/// Evidence that the caller owns an agent.
+/// Evidence that the caller owns an agent, or may act for its owner.
 #[derive(Debug, Clone)]
 pub struct OwnAgent {
     pub caller: Arc<AuthContext>,
@@ -291,7 +293,9 @@ impl SeenTask {
 /// Evidence that the caller may decide an approval.
 #[derive(Debug, Clone)]
 pub struct DecidableApproval {
-    pub decider: InRoom,
+    pub caller: Arc<AuthContext>,
+    /// Room of the approval, if it has one.
+    pub room: Option<Arc<Room>>,
     pub approval: Approval,
 }
 
@@ -383,7 +387,8 @@ impl ReadView<'_> {
         }
     }
 
-    /// Requires a run in a room that the caller is a member of. All other runs are `NotFound`.
+    /// Requires a run in a room that the caller is a member of, or without a room in a session of an agent of the
+    /// caller. All other runs are `NotFound`.
     pub fn seen_run(
         &mut self,
         caller: &CallerContext,
@@ -393,8 +398,13 @@ impl ReadView<'_> {
         let caller = caller.signed_in(scope)?;
         let not_found = Refusal::NotFound(EntityKind::Run);
         let Some(run) = self.store.run(run)? else { return Err(not_found.into()) };
-        match self.member(&run.room, &caller.user.id)? {
-            Some(member) => Ok(SeenRun { run, member }),
+        let member = match run.place.scope() {
+            EventScope::Room(room) => self.member(room, &caller.user.id)?,
+            EventScope::Owner(owner) if *owner == caller.user.id => return Ok(SeenRun { run, member: None }),
+            _ => None,
+        };
+        match member {
+            Some(member) => Ok(SeenRun { run, member: Some(member) }),
             None => Err(not_found.into()),
         }
     }
@@ -409,6 +419,23 @@ impl ReadView<'_> {
         let caller = caller.signed_in(scope)?;
         match self.agent(id)? {
             Some(agent) if agent.owner == caller.user.id => Ok(OwnAgent { caller, agent }),
+            _ => Err(Refusal::NotFound(EntityKind::Agent).into()),
+        }
+    }
+
+    /// Requires an agent that the caller owns, or a site admin as the caller. Another user's agent and a missing one
+    /// yield the same refusal.
+    pub fn controlled_agent(
+        &mut self,
+        caller: &CallerContext,
+        id: &AgentId,
+        scope: Scope,
+    ) -> Result<OwnAgent, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        match self.agent(id)? {
+            Some(agent) if agent.owner == caller.user.id || caller.is_site_admin() => {
+                Ok(OwnAgent { caller, agent })
+            }
             _ => Err(Refusal::NotFound(EntityKind::Agent).into()),
         }
     }
@@ -548,8 +575,8 @@ impl ReadView<'_> {
         }
     }
 
-    /// Requires an approval in a room where the caller may approve; never for API keys, which the agent itself
-    /// may hold. A missing approval and one that the caller may not decide yield the same refusal.
+    /// Requires an approval in a room where the caller may approve, or without a room of an agent of the caller; never
+    /// for API keys, which the agent itself may hold. A missing approval and one that the caller may not decide yield the same refusal.
     pub fn decidable_approval(
         &mut self,
         caller: &CallerContext,
@@ -558,12 +585,17 @@ impl ReadView<'_> {
         let caller = caller.person()?;
         let not_found = Refusal::NotFound(EntityKind::Approval);
         let Some(approval) = self.store.approval(id)? else { return Err(not_found.into()) };
-        let Some(room) = self.room(&approval.room)? else { return Err(not_found.into()) };
-        match self.member(&room.id, &caller.user.id)? {
-            Some(member) if may_approve(&room, &member) => {
-                Ok(DecidableApproval { decider: InRoom { caller, room, member }, approval })
+        let room = match approval.place.scope() {
+            EventScope::Owner(owner) if *owner == caller.user.id => None,
+            EventScope::Room(room) => {
+                let Some(room) = self.room(room)? else { return Err(not_found.into()) };
+                match self.member(&room.id, &caller.user.id)? {
+                    Some(member) if may_approve(&room, &member) => Some(room),
+                    _ => return Err(not_found.into()),
+                }
             }
-            _ => Err(not_found.into()),
-        }
+            _ => return Err(not_found.into()),
+        };
+        Ok(DecidableApproval { caller, room, approval })
     }
 }

@@ -3,7 +3,9 @@
 //! Owns: the transition from open to decided, expired or withdrawn, which happens exactly once.
 
 use crate::run_event::{Question, QuestionAnswer};
-use crate::{AgentId, ApprovalId, GatewayId, IllegalTransition, Payload, RoomId, RunId, Time, UserId};
+use crate::{
+    AgentId, ApprovalId, GatewayId, IllegalTransition, Payload, RoomId, RunId, RunPlace, Time, UserId,
+};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
@@ -45,7 +47,8 @@ impl fmt::Debug for InputDigest {
 pub struct Approval {
     pub id: ApprovalId,
     pub run: RunId,
-    pub room: RoomId,
+    /// Place of the run. Without a room, the owner of the agent decides.
+    pub place: RunPlace,
     pub agent: AgentId,
     /// Name of the agent at the time of the request.
     pub agent_name: Box<str>,
@@ -180,7 +183,7 @@ mod tests {
         let pending = Approval {
             id: ApprovalId::stored("a"),
             run: RunId::stored("r"),
-            room: RoomId::stored("room"),
+            place: RunPlace::Room(RoomId::stored("room")),
             agent: AgentId::stored("coder"),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("g"),

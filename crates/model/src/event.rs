@@ -147,7 +147,8 @@ impl Event {
         }
     }
 
-    /// Returns the room of the event. Its members may receive the event, unless `only_user` names one user.
+    /// Returns the room of the event, if it has one. Its members may receive the event, unless `only_user` names one
+    /// user.
     pub fn room(&self) -> Option<&RoomId> {
         match self {
             Self::MessagePosted { message, .. } | Self::MessageEdited(message) => message.destination.room(),
@@ -161,8 +162,8 @@ impl Event {
             | Self::RoomRead { room, .. }
             | Self::RoomCleared { room, .. } => Some(room),
             Self::RoomChanged(room) | Self::MembersChanged { room, .. } => Some(&room.id),
-            Self::RunChanged(run) => Some(&run.room),
-            Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => Some(&approval.room),
+            Self::RunChanged(run) => run.room(),
+            Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => approval.place.room(),
             Self::PlanChanged(plan) => Some(&plan.room),
             Self::RoomPreferencesChanged(member) => Some(&member.room),
             Self::TaskChanged(task) => Some(&task.room),
@@ -202,10 +203,9 @@ impl Event {
             | Self::RoomRead { .. }
             | Self::TaskChanged(_)
             | Self::TaskRemoved { .. }
-            | Self::RunChanged(_)
-            | Self::ApprovalAsked(_)
-            | Self::ApprovalDecided(_)
             | Self::PlanChanged(_) => self.room().map_or(EventScope::None, EventScope::Room),
+            Self::RunChanged(run) => run.place.scope(),
+            Self::ApprovalAsked(approval) | Self::ApprovalDecided(approval) => approval.place.scope(),
             Self::UserRemoved(_)
             | Self::SignInsEnded(_)
             | Self::SignInEnded { .. }
@@ -219,14 +219,14 @@ impl Event {
     pub fn audience(&self) -> Option<&EventAudience> {
         match self.scope() {
             EventScope::Audience(audience) => Some(audience),
-            EventScope::Room(_) | EventScope::User(_) | EventScope::None => None,
+            EventScope::Room(_) | EventScope::User(_) | EventScope::Owner(_) | EventScope::None => None,
         }
     }
 
     /// Returns the only user that may receive the event, if it is private to one user.
     pub fn only_user(&self) -> Option<&UserId> {
         match self.scope() {
-            EventScope::User(user) => Some(user),
+            EventScope::User(user) | EventScope::Owner(user) => Some(user),
             EventScope::Room(_) | EventScope::Audience(_) | EventScope::None => None,
         }
     }
@@ -312,6 +312,8 @@ pub enum EventScope<'a> {
     Room(&'a RoomId),
     /// All of this user, whether they follow the room of the event or not.
     User(&'a UserId),
+    /// Those of the owner of an agent that follow all their rooms.
+    Owner(&'a UserId),
     /// Those of the audience that follow all their rooms.
     Audience(&'a EventAudience),
     /// No connection.

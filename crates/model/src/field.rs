@@ -86,6 +86,7 @@ fields! {
     Payload = "payload",
     Pattern = "pattern",
     PlanText = "text",
+    Prompt = "prompt",
     /// Position in the event log from which a client continues.
     Position = "position",
     ProjectRoot = "root",

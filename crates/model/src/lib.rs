@@ -15,6 +15,7 @@ pub mod audit;
 pub mod caller;
 pub mod characters;
 pub mod command;
+pub mod conversation;
 pub mod delivery;
 pub mod edit;
 pub mod event;
@@ -56,6 +57,7 @@ pub use approval::{Approval, ApprovalKind, ApprovalRule, ApprovalSubject, Decide
 pub use audience::EventAudience;
 pub use caller::{Caller, Principal};
 pub use command::{AgentReply, Post, PostAuthor, Relay, RoomPreferenceChange, Route, RunTrigger, StartedRun};
+pub use conversation::{ConversationEntry, EntryKind};
 pub use delivery::{DeadLetter, Delivery, DeliveryState, Mailbox, SessionRef};
 pub use edit::Edit;
 pub use event::{Event, EventScope, LoggedEvent, MemberChange, RightsHolder};
@@ -84,7 +86,8 @@ pub use room::{AnswerPolicy, Frozen, Member, Notifications, Room, RoomKind, Room
 pub use room_selection::RoomSelection;
 pub use router::{ModelAccess, ModelApi, Router, SealedKey};
 pub use run::{
-    AddressedBy, Chunk, ChunkKind, IllegalTransition, Run, RunOutcome, RunOutput, RunState, Usage,
+    AddressedBy, Chunk, ChunkKind, IllegalTransition, Run, RunCause, RunContext, RunOutcome, RunOutput,
+    RunPlace, RunState, Usage,
 };
 pub use run_event::{
     Activity, ChangeReport, ChangedFile, Choice, ContextUsage, Plan, PlanState, PlanStep, Question,

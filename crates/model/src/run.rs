@@ -2,24 +2,21 @@
 //!
 //! Owns: the legal state transitions. An ended run never changes its state again.
 
-use crate::{AgentId, Lineage, MessageId, Payload, RoomId, RunId, TaskId, Time, UserId};
+use crate::{
+    AgentId, EventScope, Lineage, MessageId, Payload, RoomId, RunId, SessionId, TaskId, Time, UserId,
+};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::sync::Arc;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Run {
     pub id: RunId,
     pub agent: AgentId,
-    pub room: RoomId,
-    /// Message that triggered the run; `None` for runs triggered by a task or an arrival, and for unprompted
-    /// runs.
-    pub trigger: Option<MessageId>,
-    /// Task that triggered the run.
-    pub task: Option<TaskId>,
+    pub place: RunPlace,
+    pub cause: RunCause,
     /// Agent that addressed this agent; `None` if a user or an external source did.
     pub asked_by: Option<AgentId>,
-    /// User that joined the room and is to be greeted, if that triggered the run.
-    pub arrival: Option<UserId>,
     pub addressed: AddressedBy,
     pub lineage: Lineage,
     /// Run in which another agent triggered this run, or active run into which this run was merged.
@@ -33,6 +30,127 @@ pub struct Run {
     pub queued_at: Time,
     pub started_at: Option<Time>,
     pub ended_at: Option<Time>,
+}
+
+/// Where a run takes place: its conversational context, and the connections that receive its events and signals.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunPlace {
+    Room(RoomId),
+    /// A session of the run's agent. With a room, the reply is posted there, and its members receive the events and
+    /// signals; without a room, only the owner of the agent receives them.
+    Session {
+        session: SessionId,
+        room: Option<RoomId>,
+        /// Owner of the agent.
+        owner: UserId,
+    },
+}
+
+impl RunPlace {
+    /// Returns the room of the events, signals and reply of the run.
+    pub fn room(&self) -> Option<&RoomId> {
+        match self {
+            Self::Room(room) => Some(room),
+            Self::Session { room, .. } => room.as_ref(),
+        }
+    }
+
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Room(_) => None,
+            Self::Session { session, .. } => Some(session),
+        }
+    }
+
+    pub fn context(&self) -> RunContext {
+        match self {
+            Self::Room(room) => RunContext::Room(room.clone()),
+            Self::Session { session, .. } => RunContext::Session(session.clone()),
+        }
+    }
+
+    pub fn is_in(&self, context: &RunContext) -> bool {
+        match (self, context) {
+            (Self::Room(room), RunContext::Room(other)) => room == other,
+            (Self::Session { session, .. }, RunContext::Session(other)) => session == other,
+            (Self::Room(_), RunContext::Session(_)) | (Self::Session { .. }, RunContext::Room(_)) => false,
+        }
+    }
+
+    /// Returns the connections that receive the events and signals of the run.
+    pub fn scope(&self) -> EventScope<'_> {
+        match self {
+            Self::Room(room) | Self::Session { room: Some(room), .. } => EventScope::Room(room),
+            Self::Session { room: None, owner, .. } => EventScope::Owner(owner),
+        }
+    }
+
+    /// Returns the size in memory that exceeds the struct, in bytes.
+    pub fn length(&self) -> usize {
+        let ids = [self.room().map(RoomId::as_str), self.session().map(SessionId::as_str)];
+        ids.into_iter().flatten().map(str::len).sum()
+    }
+}
+
+/// Conversational context of an agent: what the agent remembers of earlier runs. Runs of an agent in one context are
+/// executed one after the other.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum RunContext {
+    Room(RoomId),
+    Session(SessionId),
+}
+
+impl RunContext {
+    pub fn room(&self) -> Option<&RoomId> {
+        match self {
+            Self::Room(room) => Some(room),
+            Self::Session(_) => None,
+        }
+    }
+
+    pub fn session(&self) -> Option<&SessionId> {
+        match self {
+            Self::Room(_) => None,
+            Self::Session(session) => Some(session),
+        }
+    }
+}
+
+impl fmt::Display for RunContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Room(room) => write!(f, "room {room}"),
+            Self::Session(session) => write!(f, "session {session}"),
+        }
+    }
+}
+
+/// Why a run was created.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RunCause {
+    /// A message in the room that addresses the agent.
+    Message(MessageId),
+    /// A task that is assigned to the agent.
+    Task(TaskId),
+    /// A user joined the room and is to be greeted.
+    Arrival(UserId),
+    /// Messages of the session's mailbox, oldest first. The run holds their lease.
+    Batch {
+        messages: Vec<MessageId>,
+        /// Number of runs for these messages so far, including this one.
+        attempt: u32,
+    },
+    /// A request of a user who may act for the agent.
+    Explicit { prompt: Arc<str>, by: UserId },
+    /// The agent started the run itself.
+    Unprompted,
+}
+
+impl RunCause {
+    /// Maximum characters of the prompt of [`RunCause::Explicit`].
+    pub const MAX_PROMPT_CHARS: usize = 100_000;
+    /// Maximum number of messages of [`RunCause::Batch`].
+    pub const MAX_BATCH: usize = 100;
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +230,40 @@ pub struct RunOutput {
 pub struct IllegalTransition;
 
 impl Run {
+    /// Returns the room of the run, if it has one.
+    pub fn room(&self) -> Option<&RoomId> {
+        self.place.room()
+    }
+
+    /// Returns the session of the run, if it takes place in one.
+    pub fn session(&self) -> Option<&SessionId> {
+        self.place.session()
+    }
+
+    /// Returns the message of the room that triggered the run.
+    pub fn message(&self) -> Option<&MessageId> {
+        match &self.cause {
+            RunCause::Message(message) => Some(message),
+            _ => None,
+        }
+    }
+
+    /// Returns the task that triggered the run.
+    pub fn task(&self) -> Option<&TaskId> {
+        match &self.cause {
+            RunCause::Task(task) => Some(task),
+            _ => None,
+        }
+    }
+
+    /// Returns the user whose arrival triggered the run.
+    pub fn arrival(&self) -> Option<&UserId> {
+        match &self.cause {
+            RunCause::Arrival(user) => Some(user),
+            _ => None,
+        }
+    }
+
     pub fn has_ended(&self) -> bool {
         matches!(self.state, RunState::Ended(_))
     }
@@ -123,10 +275,11 @@ impl Run {
         }
     }
 
-    /// Merges this queued run into `into`, a started run of the same agent and room whose reply covers both
+    /// Merges this queued run into `into`, a started run of the same agent in the same context, whose reply covers both
     /// triggers.
     pub fn joined(&self, into: &Run, now: Time) -> Result<Self, IllegalTransition> {
-        let mergeable = self.agent == into.agent && self.room == into.room && self.id != into.id;
+        let is_same_context = self.agent == into.agent && self.place.context() == into.place.context();
+        let mergeable = is_same_context && self.id != into.id;
         match self.state {
             RunState::Queued if mergeable && into.started_at.is_some() => Ok(Self {
                 state: RunState::Ended(RunOutcome::Complete),
@@ -143,7 +296,7 @@ impl Run {
     /// trigger itself, so a parent run of the same agent implies a merge.
     pub fn is_part_of(&self, other: &Run) -> bool {
         let into = self.parent.as_ref() == Some(&other.id) && self.agent == other.agent;
-        into && self.asked_by.is_none() && self.task.is_none()
+        into && self.asked_by.is_none() && self.task().is_none()
     }
 
     /// Ends the run. A run that never started cannot complete, and a started run cannot be refused.
@@ -227,11 +380,9 @@ mod tests {
         Run {
             id: RunId::stored("run"),
             agent: agent.clone(),
-            room: RoomId::stored("room"),
-            trigger: None,
-            task: None,
+            place: RunPlace::Room(RoomId::stored("room")),
+            cause: RunCause::Unprompted,
             asked_by: None,
-            arrival: None,
             addressed: AddressedBy::Directly,
             lineage: Lineage::start(ConversationId::stored("c"), agent),
             parent: None,
@@ -272,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queued_run_merges_once_into_a_run_of_the_same_agent_and_room() {
+    fn a_queued_run_merges_once_into_a_run_of_the_same_agent_and_context() {
         let running = queued().started(Time(2)).unwrap();
         let waiting = Run { id: RunId::stored("next"), ..queued() };
         let joined = waiting.joined(&running, Time(3)).unwrap();
@@ -287,10 +438,28 @@ mod tests {
             "a run cannot merge into itself"
         );
         assert_eq!(waiting.joined(&queued(), Time(4)), Err(IllegalTransition), "the target has not started");
-        let elsewhere = Run { room: RoomId::stored("other"), ..running.clone() };
+        let elsewhere = Run { place: RunPlace::Room(RoomId::stored("other")), ..running.clone() };
         assert_eq!(waiting.joined(&elsewhere, Time(4)), Err(IllegalTransition));
+        let (session, room) = (SessionId::main(), Some(RoomId::stored("room")));
+        let place = RunPlace::Session { session, room, owner: UserId::stored("ann") };
+        let in_session = Run { place, ..running.clone() };
+        assert_eq!(waiting.joined(&in_session, Time(4)), Err(IllegalTransition), "it has its own context");
         let another = Run { agent: AgentId::stored("another"), ..running };
         assert_eq!(waiting.joined(&another, Time(4)), Err(IllegalTransition));
+    }
+
+    #[test]
+    fn a_session_keeps_its_context_when_its_room_changes() {
+        let place = |room: Option<&str>| RunPlace::Session {
+            session: SessionId::main(),
+            room: room.map(RoomId::stored),
+            owner: UserId::stored("ann"),
+        };
+        let (alone, posted) = (place(None), place(Some("room")));
+        assert_eq!(alone.context(), posted.context());
+        assert!(alone.is_in(&posted.context()) && !posted.is_in(&RunContext::Room(RoomId::stored("room"))));
+        assert_eq!(alone.scope(), EventScope::Owner(&UserId::stored("ann")));
+        assert_eq!(posted.scope(), EventScope::Room(&RoomId::stored("room")));
     }
 
     #[test]

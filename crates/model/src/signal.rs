@@ -4,7 +4,7 @@
 use crate::run_event::Activity;
 use crate::{
     AgentId, Chunk, InquiryAnswer, MessageId, Occupant, OccupantChange, Ordinal, Path, RoomId, RunEvent,
-    RunId, Time, UserId,
+    RunId, RunPlace, Time, UserId,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub enum Signal {
     },
     /// Part of a streaming reply. Chunks queued for a slow consumer are merged into one.
     Chunk {
-        room: RoomId,
+        place: RunPlace,
         agent: AgentId,
         agent_name: Box<str>,
         message: MessageId,
@@ -74,7 +74,7 @@ pub enum Signal {
     /// Structured report of a run, such as a plan, a question set or usage.
     RunEvent {
         run: RunId,
-        room: RoomId,
+        place: RunPlace,
         agent: AgentId,
         event: Arc<RunEvent>,
         /// Number of run events of this type in the run so far, including this one.
@@ -83,7 +83,7 @@ pub enum Signal {
     /// Current activity of an agent in a run, reported by the agent or inferred from its chunks.
     Activity {
         run: RunId,
-        room: RoomId,
+        place: RunPlace,
         agent: AgentId,
         activity: Activity,
         detail: Option<Box<str>>,
@@ -155,14 +155,14 @@ impl Signal {
     pub fn room(&self) -> Option<&RoomId> {
         match self {
             Self::Typing { room, .. }
-            | Self::Chunk { room, .. }
             | Self::Reply { room, .. }
             | Self::AgentsDismissed { room, .. }
             | Self::Terminal { room, .. }
-            | Self::RunEvent { room, .. }
-            | Self::Activity { room, .. }
             | Self::Queue { room, .. }
             | Self::Rewound { room, .. } => Some(room),
+            Self::Chunk { place, .. } | Self::RunEvent { place, .. } | Self::Activity { place, .. } => {
+                place.room()
+            }
             Self::Presence { .. }
             | Self::AgentStatus { .. }
             | Self::Answered(_)

@@ -64,7 +64,8 @@ impl Gateway {
 
     pub async fn chunk(&mut self, turn: &Value, reply: &str, kind: &str, content: &str) -> Result<()> {
         let frame = GatewayFrame::MessageChunk(MessageChunk {
-            room_id: field(turn, "roomId"),
+            room_id: Some(field(turn, "roomId")),
+            session_id: None,
             agent_id: field(turn, "agentId"),
             message_id: reply.into(),
             run_id: None,
@@ -76,7 +77,8 @@ impl Gateway {
 
     pub async fn complete(&mut self, turn: &Value, reply: &str, content: &str) -> Result<()> {
         let frame = GatewayFrame::MessageComplete(MessageComplete {
-            room_id: field(turn, "roomId"),
+            room_id: Some(field(turn, "roomId")),
+            session_id: None,
             agent_id: field(turn, "agentId"),
             message_id: reply.into(),
             run_id: None,

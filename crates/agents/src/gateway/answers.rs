@@ -5,7 +5,7 @@ use super::store::new_id;
 use super::workspace::WorkspaceRequest;
 use super::{AgentSpec, Gateway, HostedRun, register, slash_commands, workspace};
 use crate::kinds::AgentConfig;
-use parlor_model::{AgentId, RoomId};
+use parlor_model::{AgentId, RoomId, RunContext};
 use parlor_wire::agentim::gateway::frames::AnswerFrame;
 use parlor_wire::agentim::gateway::frames::answers::Unsupported;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RelayKind};
@@ -116,7 +116,8 @@ impl Gateway {
                 (true, "Started a new conversation.".to_owned())
             }
             "stop" => {
-                let matches = |run: &&HostedRun| run.agent == *agent && run.room == *room;
+                let context = RunContext::Room(room.clone());
+                let matches = |run: &&HostedRun| run.agent == *agent && run.context == context;
                 for hosted_run in self.runs.values().filter(matches) {
                     if let Some(handle) = &hosted_run.handle {
                         handle.stop();
@@ -143,10 +144,11 @@ impl Gateway {
 
     /// Discards the session of the agent in that room, so that the next run starts a new one.
     fn reset_session(&mut self, agent: &AgentId, room: &RoomId) {
+        let context = RunContext::Room(room.clone());
         if let Some(hosted) = self.agents.get(agent) {
-            hosted.kind.forget(room);
+            hosted.kind.forget(&context);
         }
-        if let Err(error) = self.data.put_session(agent, room, None) {
+        if let Err(error) = self.data.put_session(agent, &context, None) {
             tracing::warn!(%error, "cannot delete the session of an agent from disk");
         }
     }

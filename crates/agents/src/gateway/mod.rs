@@ -23,7 +23,7 @@ use crate::FrameChannel;
 use crate::kinds::{AgentConfig, AgentKind, SlashCommand};
 use answers::WorkspaceAnswer;
 use closing::log_panic;
-use parlor_model::{AgentId, MessageId, RoomId, RunId, RunOutcome};
+use parlor_model::{AgentId, MessageId, RoomId, RunContext, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RoomView, read};
 use parlor_wire::agentim::gateway::ingress::{GatewayMessage, ReplyTarget};
@@ -120,7 +120,7 @@ struct HostedAgent {
 struct HostedRun {
     persisted: PersistedRun,
     agent: AgentId,
-    room: RoomId,
+    context: RunContext,
     run: RunId,
     reply: MessageId,
     /// `None` if the agent has finished, or if an earlier process started the run.
@@ -156,7 +156,7 @@ impl Gateway {
     ) -> io::Result<Self> {
         let mut runs = BTreeMap::new();
         for (number, persisted) in data.unfinished_runs()? {
-            let Some((agent, room, run, reply)) = persisted.ids() else {
+            let Some((agent, context, run, reply)) = persisted.ids() else {
                 data.forget(number);
                 continue;
             };
@@ -173,7 +173,7 @@ impl Gateway {
             let hosted_run = HostedRun {
                 persisted,
                 agent,
-                room,
+                context,
                 run,
                 reply,
                 handle: None,
@@ -298,9 +298,9 @@ impl Gateway {
         for hosted_run in self.runs.values_mut() {
             hosted_run.hub_state = HubRunState::Unknown;
             hosted_run.completion_sent = false;
-            let (agent, room, run) =
-                (hosted_run.agent.clone(), hosted_run.room.clone(), hosted_run.run.clone());
-            self.frames.push_back(egress::write(&GatewayMessage::Resume { agent, room, run }));
+            let (agent, context, run) =
+                (hosted_run.agent.clone(), hosted_run.context.clone(), hosted_run.run.clone());
+            self.frames.push_back(egress::write(&GatewayMessage::Resume { agent, context, run }));
         }
         // A run of an agent that is no longer hosted cannot be resumed.
         let is_orphaned = |hosted_run: &HostedRun| !self.agents.contains_key(&hosted_run.agent);
@@ -359,9 +359,10 @@ impl Gateway {
                     hosted.rooms.insert(room.room.clone(), Arc::new(room));
                 }
             }
-            Instruction::Stop { agent, room } => {
+            Instruction::Stop { agent, context } => {
                 let matches = |hosted_run: &HostedRun| {
-                    hosted_run.agent == agent && room.as_ref().is_none_or(|room| hosted_run.room == *room)
+                    let here = context.as_ref().is_none_or(|context| hosted_run.context == *context);
+                    hosted_run.agent == agent && here
                 };
                 for hosted_run in self.runs.values_mut().filter(|hosted_run| matches(hosted_run)) {
                     hosted_run.cancel();
@@ -435,11 +436,27 @@ impl Gateway {
     }
 }
 
+impl HostedAgent {
+    /// Newest description of the room that the hub sent; `None` in a session.
+    fn room_view(&self, context: &RunContext) -> Option<&Arc<RoomView>> {
+        self.rooms.get(context.room()?)
+    }
+}
+
+/// Name of a context for the operator of the gateway.
+fn name_of(context: &RunContext, view: Option<&Arc<RoomView>>) -> Box<str> {
+    match (view, context) {
+        (Some(view), _) => view.name.clone(),
+        (None, RunContext::Room(room)) => room.as_str().into(),
+        (None, RunContext::Session(session)) => format!("session {session}").into(),
+    }
+}
+
 impl HostedRun {
     fn reply_target(&self) -> ReplyTarget {
         ReplyTarget {
             agent: self.agent.clone(),
-            room: Some(self.room.clone()),
+            context: Some(self.context.clone()),
             message: Some(self.reply.clone()),
             run: Some(self.run.clone()),
             target_agent: None,
@@ -451,7 +468,7 @@ impl HostedRun {
         self.transcript
             .accepted_injections()
             .into_iter()
-            .map(|added| runs::injection_accepted(&self.agent, &self.room, &self.run, added))
+            .map(|added| runs::injection_accepted(&self.agent, &self.context, &self.run, added))
             .collect()
     }
 

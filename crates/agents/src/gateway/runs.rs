@@ -2,12 +2,12 @@
 
 use super::reply::{OutgoingPiece, Reply, ReplyTruncated, head};
 use super::store::{FinishedReply, PersistedRun, new_id};
-use super::{Gateway, GatewayNotice, HostedRun, HubRunState, ReplyTarget, changes, register};
+use super::{Gateway, GatewayNotice, HostedRun, HubRunState, ReplyTarget, changes, name_of, register};
 use crate::kinds::AgentKind;
 use crate::run::{self, RunInput, RunIo, RunResult};
 use crate::sanitize::EscapeStripper;
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Payload, RoomId, RunEvent, RunId, RunOutcome};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, Payload, RunContext, RunEvent, RunId, RunOutcome};
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{InjectedMessage, PermissionOutcome, RunRequest};
 use parlor_wire::agentim::gateway::ingress::{GatewayMessage, MAX_CHUNKS, PermissionForm, read};
@@ -159,9 +159,9 @@ impl RunTranscript {
 }
 
 /// Frame for an accepted injection: `run` used the message of the queued run `added`.
-pub fn injection_accepted(agent: &AgentId, room: &RoomId, run: &RunId, added: RunId) -> String {
-    let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
-    egress::write(&GatewayMessage::Added { agent, room, run, added })
+pub fn injection_accepted(agent: &AgentId, context: &RunContext, run: &RunId, added: RunId) -> String {
+    let (agent, context, run) = (agent.clone(), context.clone(), run.clone());
+    egress::write(&GatewayMessage::Added { agent, context, run, added })
 }
 
 impl Gateway {
@@ -173,7 +173,7 @@ impl Gateway {
         let mut state = hosted_run.transcript.injections.lock();
         if state.accepted.contains(&injection.added) {
             let frame =
-                injection_accepted(&hosted_run.agent, &hosted_run.room, &hosted_run.run, injection.added);
+                injection_accepted(&hosted_run.agent, &hosted_run.context, &hosted_run.run, injection.added);
             drop(state);
             return self.queue_frame(frame);
         }
@@ -195,15 +195,15 @@ impl Gateway {
         if self.runs.values().any(|hosted_run| hosted_run.run == run) {
             return;
         }
-        let (agent, room) = (request.agent.clone(), request.room.clone());
+        let (agent, context) = (request.agent.clone(), request.context.clone());
         let reply = MessageId::stored(new_id());
         // The agent already used this message as an injection into an earlier run, which the hub gave up
         // before it received that information. The run is completed without output.
         let is_accepted =
             |hosted_run: &HostedRun| hosted_run.transcript.injections.lock().accepted.contains(&run);
         if self.runs.values().any(is_accepted) {
-            let (room, message, run) = (Some(room), Some(reply), Some(run));
-            let reply = ReplyTarget { agent, room, message, run, target_agent: None };
+            let (context, message, run) = (Some(context), Some(reply), Some(run));
+            let reply = ReplyTarget { agent, context, message, run, target_agent: None };
             let (text, chunks, outcome) = (None, Vec::new(), RunOutcome::Complete);
             let conversation = request.conversation.as_ref().map(|id| id.as_str().into());
             let depth = Some(request.depth);
@@ -214,7 +214,8 @@ impl Gateway {
         self.next_number += 1;
         let persisted = PersistedRun {
             agent: agent.to_string(),
-            room: room.to_string(),
+            room: context.room().map(ToString::to_string),
+            session: context.session().map(ToString::to_string),
             run: run.to_string(),
             reply: reply.to_string(),
             conversation: request.conversation.as_ref().map(ToString::to_string),
@@ -225,10 +226,10 @@ impl Gateway {
         if let Err(error) = self.data.put_run(number, &persisted) {
             tracing::warn!(%error, "cannot save a run: a crash would lose it");
         }
-        let view = hosted.rooms.get(&room).cloned();
-        let room_name = view.as_ref().map_or(room.as_str(), |view| &*view.name).into();
+        let view = hosted.room_view(&context).cloned();
+        let room_name = name_of(&context, view.as_ref());
         let (name, by) = (hosted.name.clone(), request.sender_name.clone());
-        let session = self.data.session(&agent, &room);
+        let session = self.data.session(&agent, &context);
         let run_input = RunInput { request, room: view, session };
         let transcript = Arc::<RunTranscript>::default();
         let (run_io, output, stop) = RunIo::new(OUTPUT_QUEUE_CAPACITY);
@@ -239,7 +240,7 @@ impl Gateway {
             folder: hosted.agent_config.directory.clone(),
             persisted: (number, persisted.clone()),
             agent: agent.clone(),
-            room: room.clone(),
+            context: context.clone(),
             reply: reply.clone(),
             text_stripper: Mutex::default(),
             thinking_stripper: Mutex::default(),
@@ -262,7 +263,7 @@ impl Gateway {
         let hosted_run = HostedRun {
             persisted,
             agent,
-            room,
+            context,
             run,
             reply,
             handle: Some(RunHandle { stop, injections }),
@@ -294,8 +295,8 @@ impl Gateway {
         let agent_id = hosted_run.agent.clone();
         let hosted = self.agents.get(&agent_id);
         let agent = hosted.map_or(hosted_run.agent.as_str(), |hosted| &hosted.name).into();
-        let view = hosted.and_then(|hosted| hosted.rooms.get(&hosted_run.room));
-        let room = view.map_or(hosted_run.room.as_str(), |view| &view.name).into();
+        let view = hosted.and_then(|hosted| hosted.room_view(&hosted_run.context));
+        let room = name_of(&hosted_run.context, view);
         if hosted_run.hub_state == HubRunState::Ended {
             // The hub waits for this frame before it starts another run of the agent in this room.
             let frame = hosted_run.completion(RunOutcome::Complete);
@@ -349,7 +350,7 @@ struct OutputRecorder {
     /// Number and stored form of the run, as saved at its start.
     persisted: (u64, PersistedRun),
     agent: AgentId,
-    room: RoomId,
+    context: RunContext,
     reply: MessageId,
     text_stripper: Mutex<EscapeStripper>,
     thinking_stripper: Mutex<EscapeStripper>,
@@ -429,8 +430,8 @@ impl OutputRecorder {
                 let mut rest = &*data;
                 while !rest.is_empty() {
                     let piece = head(rest, TERMINAL_CHUNK_BYTES);
-                    let (agent, room) = (self.agent.clone(), Some(self.room.clone()));
-                    self.signal(Some(GatewayMessage::Terminal { agent, room, data: piece.into() })).await;
+                    let (agent, context) = (self.agent.clone(), Some(self.context.clone()));
+                    self.signal(Some(GatewayMessage::Terminal { agent, context, data: piece.into() })).await;
                     rest = &rest[piece.len()..];
                 }
             }
@@ -438,7 +439,7 @@ impl OutputRecorder {
                 self.request_permission(tool, input, answer).await;
             }
             run::AgentOutput::Session(session) => {
-                if let Err(error) = self.data.put_session(&self.agent, &self.room, Some(&session)) {
+                if let Err(error) = self.data.put_session(&self.agent, &self.context, Some(&session)) {
                     tracing::warn!(%error, "cannot save the session of an agent");
                 }
             }
@@ -460,7 +461,7 @@ impl OutputRecorder {
             tracing::warn!(%error, "cannot save an accepted injection: it would be repeated after a crash");
         }
         if let Ok(into) = RunId::parse(&persisted.run) {
-            let frame = injection_accepted(&self.agent, &self.room, &into, run);
+            let frame = injection_accepted(&self.agent, &self.context, &into, run);
             self.transcript.reply.lock().signal(frame);
         }
     }
@@ -489,8 +490,8 @@ impl OutputRecorder {
     }
 
     fn event(&self, event: RunEvent) -> Option<GatewayMessage> {
-        let (agent, room) = (self.agent.clone(), Some(self.room.clone()));
-        Some(GatewayMessage::RunEvent { agent, room, message: Some(self.reply.clone()), event })
+        let (agent, context) = (self.agent.clone(), Some(self.context.clone()));
+        Some(GatewayMessage::RunEvent { agent, context, message: Some(self.reply.clone()), event })
     }
 
     /// Queues a frame that is not part of the reply. A frame over the hub's limits is dropped.
@@ -518,7 +519,7 @@ impl OutputRecorder {
         let message = GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
             agent: self.agent.clone(),
-            room: Some(self.room.clone()),
+            context: Some(self.context.clone()),
             tool,
             input,
             timeout_ms: Some(PERMISSION_TIMEOUT.as_millis() as u64),

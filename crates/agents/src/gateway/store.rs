@@ -8,7 +8,7 @@ use super::AgentSpec;
 use super::reply::Part;
 use crate::kinds::AgentConfig;
 use parking_lot::Mutex;
-use parlor_model::{AgentId, GatewayId, MessageId, RoomId, RunId};
+use parlor_model::{AgentId, GatewayId, MessageId, RoomId, RunContext, RunId, SessionId};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -60,7 +60,12 @@ type Sessions = BTreeMap<String, BTreeMap<String, String>>;
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct PersistedRun {
     pub agent: String,
-    pub room: String,
+    /// Absent in a session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room: Option<String>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     pub run: String,
     pub reply: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -83,10 +88,15 @@ pub struct FinishedReply {
 }
 
 impl PersistedRun {
-    pub fn ids(&self) -> Option<(AgentId, RoomId, RunId, MessageId)> {
+    pub fn ids(&self) -> Option<(AgentId, RunContext, RunId, MessageId)> {
+        let context = match (&self.room, &self.session) {
+            (Some(room), _) => RunContext::Room(RoomId::parse(room).ok()?),
+            (None, Some(session)) => RunContext::Session(SessionId::parse(session).ok()?),
+            (None, None) => return None,
+        };
         Some((
             AgentId::parse(&self.agent).ok()?,
-            RoomId::parse(&self.room).ok()?,
+            context,
             RunId::parse(&self.run).ok()?,
             MessageId::parse(&self.reply).ok()?,
         ))
@@ -136,18 +146,24 @@ impl GatewayStore {
         Ok(AgentId::stored(id))
     }
 
-    pub fn session(&self, agent: &AgentId, room: &RoomId) -> Option<Box<str>> {
+    /// The session id that the program of an agent uses in a context.
+    pub fn session(&self, agent: &AgentId, context: &RunContext) -> Option<Box<str>> {
         let state = self.state.lock();
-        Some(state.sessions.get(agent.as_str())?.get(room.as_str())?.as_str().into())
+        Some(state.sessions.get(agent.as_str())?.get(&key_of(context))?.as_str().into())
     }
 
-    /// Saves the session of an agent in a room; `None` deletes it.
-    pub fn put_session(&self, agent: &AgentId, room: &RoomId, session: Option<&str>) -> io::Result<()> {
+    /// Saves the session of an agent in a context; `None` deletes it.
+    pub fn put_session(
+        &self,
+        agent: &AgentId,
+        context: &RunContext,
+        session: Option<&str>,
+    ) -> io::Result<()> {
         let mut state = self.state.lock();
         let of_agent = state.sessions.entry(agent.to_string()).or_default();
         let before = match session {
-            Some(session) => of_agent.insert(room.to_string(), session.into()),
-            None => of_agent.remove(room.as_str()),
+            Some(session) => of_agent.insert(key_of(context), session.into()),
+            None => of_agent.remove(&key_of(context)),
         };
         if before.as_deref() == session {
             return Ok(());
@@ -230,6 +246,14 @@ impl GatewayStore {
     }
 }
 
+/// Key of a context in `sessions.json`: the id of the room or, for a session, a text that no room has as its id.
+fn key_of(context: &RunContext) -> String {
+    match context {
+        RunContext::Room(room) => room.to_string(),
+        RunContext::Session(session) => format!("session/{session}"),
+    }
+}
+
 pub fn new_id() -> String {
     uuid::Uuid::now_v7().simple().to_string()
 }
@@ -259,10 +283,11 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     fn run(reply: &str) -> PersistedRun {
-        let (agent, room, run) = ("a".into(), "r".into(), "t".into());
+        let (agent, room, run) = ("a".into(), Some("r".into()), "t".into());
         PersistedRun {
             agent,
             room,
+            session: None,
             run,
             reply: reply.into(),
             conversation: None,
@@ -275,12 +300,14 @@ mod tests {
     #[test]
     fn the_next_process_is_the_same_gateway_with_the_same_agents_and_sessions() {
         let directory = tempfile::tempdir().unwrap();
-        let (agent, room) = (AgentId::stored("a"), RoomId::stored("r"));
+        let agent = AgentId::stored("a");
+        let room = RunContext::Room(RoomId::stored("r"));
+        let session = RunContext::Session(SessionId::stored("r"));
         let open = || GatewayStore::open(directory.path()).unwrap();
         let first = open();
         let (gateway, coder) = (first.gateway(), first.agent("coder").unwrap());
         first.put_session(&agent, &room, Some("s1")).unwrap();
-        first.put_session(&agent, &RoomId::stored("other"), Some("s2")).unwrap();
+        first.put_session(&agent, &session, Some("s2")).unwrap();
         let busy = GatewayStore::open(directory.path()).unwrap_err();
         assert_eq!(busy.kind(), io::ErrorKind::ResourceBusy, "only one process can use the directory");
         drop(first);
@@ -291,7 +318,7 @@ mod tests {
         drop(second);
         let third = open();
         assert_eq!(third.session(&agent, &room), None);
-        assert_eq!(third.session(&agent, &RoomId::stored("other")).as_deref(), Some("s2"));
+        assert_eq!(third.session(&agent, &session).as_deref(), Some("s2"), "a session is not a room");
         let mode = directory.path().join("sessions.json").metadata().unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
     }

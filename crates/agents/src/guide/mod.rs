@@ -11,7 +11,7 @@ mod script;
 use crate::FrameChannel;
 use futures_util::future::{AbortHandle, abortable};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use parlor_model::{AgentId, AnswerKind, MessageId, Payload, RoomId};
+use parlor_model::{AgentId, AnswerKind, MessageId, Payload, RoomId, RunContext};
 use parlor_wire::agentim::gateway::frames::AnswerFrame;
 use parlor_wire::agentim::gateway::host::egress;
 use parlor_wire::agentim::gateway::host::ingress::{Instruction, RunRequest, SenderType, read};
@@ -72,14 +72,14 @@ type Task = Pin<Box<dyn Future<Output = Option<MessageId>> + Send>>;
 /// The active replies. The guide's own future drives all of them, so a stopped reply sends nothing after
 /// the stop was read.
 struct ActiveReplies {
-    /// Active replies by message id. The hub limits them to one run per room.
+    /// Active replies by message id. The hub limits them to one run per context.
     replies: HashMap<MessageId, ActiveReply>,
     tasks: FuturesUnordered<Task>,
     outgoing: mpsc::Sender<String>,
 }
 
 struct ActiveReply {
-    room: RoomId,
+    context: RunContext,
     stop: AbortHandle,
     answers: mpsc::Sender<(Box<str>, UserResponse)>,
 }
@@ -92,7 +92,7 @@ impl ActiveReplies {
     fn handle(&mut self, instruction: Instruction) -> std::ops::ControlFlow<()> {
         match instruction {
             Instruction::Answer(request) => self.start_reply(request),
-            Instruction::Stop { room, .. } => self.stop(room.as_ref()),
+            Instruction::Stop { context, .. } => self.stop(context.as_ref()),
             Instruction::Decided { request, verdict, .. } => {
                 self.deliver(request, UserResponse::Verdict(verdict))
             }
@@ -162,12 +162,12 @@ impl ActiveReplies {
         };
         let steps = script::steps(&guide_request, &context);
         let (answers, responses) = mpsc::channel(RESPONSE_QUEUE_CAPACITY);
-        let room = request.room.clone();
+        let context = request.context.clone();
         let outgoing = self.outgoing.clone();
         let script_player = ScriptPlayer { request, reply: reply.clone(), outgoing, responses };
         let (stopped_frame, outgoing) = (script_player.stopped_frame(), self.outgoing.clone());
         let (playing, stop) = abortable(script_player.play(steps));
-        self.replies.insert(reply.clone(), ActiveReply { room, stop, answers });
+        self.replies.insert(reply.clone(), ActiveReply { context, stop, answers });
         self.tasks.push(Box::pin(async move {
             // A stopped reply is completed, so that the hub knows that nothing follows.
             if playing.await.is_err() {
@@ -177,8 +177,9 @@ impl ActiveReplies {
         }));
     }
 
-    fn stop(&mut self, room: Option<&RoomId>) {
-        for reply in self.replies.values().filter(|reply| room.is_none_or(|room| reply.room == *room)) {
+    fn stop(&mut self, context: Option<&RunContext>) {
+        let matches = |reply: &&ActiveReply| context.is_none_or(|context| reply.context == *context);
+        for reply in self.replies.values().filter(matches) {
             reply.stop.abort();
         }
     }

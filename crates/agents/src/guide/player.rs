@@ -63,13 +63,13 @@ impl ScriptPlayer {
                     chunks.push(chunk);
                 }
                 Step::Event(event) => {
-                    let (agent, room) = (self.request.agent.clone(), Some(self.request.room.clone()));
+                    let (agent, context) = (self.request.agent.clone(), Some(self.request.context.clone()));
                     let message = Some(self.reply.clone());
-                    self.send(&GatewayMessage::RunEvent { agent, room, message, event }).await?;
+                    self.send(&GatewayMessage::RunEvent { agent, context, message, event }).await?;
                 }
                 Step::Print(data) => {
-                    let (agent, room) = (self.request.agent.clone(), Some(self.request.room.clone()));
-                    self.send(&GatewayMessage::Terminal { agent, room, data: data.into() }).await?;
+                    let (agent, context) = (self.request.agent.clone(), Some(self.request.context.clone()));
+                    self.send(&GatewayMessage::Terminal { agent, context, data: data.into() }).await?;
                 }
                 Step::Ask { tool, input, then } => {
                     requests += 1;
@@ -117,7 +117,7 @@ impl ScriptPlayer {
         self.send(&GatewayMessage::Permission(PermissionForm {
             request: request.clone(),
             agent: self.request.agent.clone(),
-            room: Some(self.request.room.clone()),
+            context: Some(self.request.context.clone()),
             tool: tool.into(),
             input,
             timeout_ms: Some(PERMISSION_TIMEOUT.as_millis() as u64),
@@ -176,7 +176,7 @@ impl ScriptPlayer {
     fn reply_target(&self) -> ReplyTarget {
         ReplyTarget {
             agent: self.request.agent.clone(),
-            room: Some(self.request.room.clone()),
+            context: Some(self.request.context.clone()),
             message: Some(self.reply.clone()),
             run: self.request.run.clone(),
             target_agent: None,

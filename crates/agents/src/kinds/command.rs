@@ -6,7 +6,7 @@ use crate::finding::{Finding, Health};
 use crate::process::{Program, RunningProgram};
 use crate::run::{OutputClosed, RunInput, RunIo, RunResult};
 use crate::sanitize::{EscapeStripper, Utf8Decoder};
-use parlor_model::{ChunkKind, RoomId, RunEvent, Stream};
+use parlor_model::{ChunkKind, RunContext, RunEvent, Stream};
 use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -62,7 +62,7 @@ impl CommandAgent {
     }
 
     /// Does nothing: this kind has no sessions.
-    pub fn forget(&self, _: &RoomId) {}
+    pub fn forget(&self, _: &RunContext) {}
 
     pub async fn examine(&self) -> Vec<Finding> {
         let directory = self.program.directory.as_deref().filter(|directory| !directory.is_dir());

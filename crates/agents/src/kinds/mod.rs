@@ -3,8 +3,8 @@
 //! To add a kind, add a file with a type that has these functions, and a variant in [`AgentKind`]:
 //! - `fn new(agent_config: &AgentConfig) -> Result<Self, Box<str>>` validates the configuration.
 //! - `async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult` executes one run. It is
-//!   called concurrently for several rooms, but for at most one run per room.
-//! - `fn forget(&self, room: &RoomId)` discards the session of that room.
+//!   called concurrently for several contexts (rooms and sessions), but for at most one run per context.
+//! - `fn forget(&self, context: &RunContext)` discards what the program keeps of that context.
 //! - `async fn examine(&self) -> Vec<Finding>` checks the agent for `parlor gateway doctor`.
 
 pub mod acp;
@@ -24,7 +24,7 @@ use acp::Acp;
 use claude::Claude;
 use command::CommandAgent;
 use model::Model;
-use parlor_model::RoomId;
+use parlor_model::RunContext;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -138,12 +138,12 @@ impl AgentKind {
         }
     }
 
-    pub fn forget(&self, room: &RoomId) {
+    pub fn forget(&self, context: &RunContext) {
         match self {
-            Self::Acp(acp) => acp.forget(room),
-            Self::Claude(claude) => claude.forget(room),
-            Self::Command(command) => command.forget(room),
-            Self::Model(model) => model.forget(room),
+            Self::Acp(acp) => acp.forget(context),
+            Self::Claude(claude) => claude.forget(context),
+            Self::Command(command) => command.forget(context),
+            Self::Model(model) => model.forget(context),
         }
     }
 

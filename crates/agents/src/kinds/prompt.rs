@@ -36,14 +36,14 @@ fn slash_command<'a>(run_input: &'a RunInput, commands: &[SlashCommand]) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parlor_model::{AgentId, MessageId, RoomId};
+    use parlor_model::{AgentId, MessageId, RoomId, RunContext};
     use parlor_wire::agentim::gateway::host::ingress::{MemberView, RoomView, RunRequest};
     use std::sync::Arc;
 
     fn run_input(text: &str, sender: SenderType) -> RunInput {
         let request = RunRequest {
             agent: AgentId::stored("a1"),
-            room: RoomId::stored("r"),
+            context: RunContext::Room(RoomId::stored("r")),
             message: MessageId::stored("m"),
             run: None,
             content: text.into(),

@@ -239,7 +239,7 @@ async fn a_lost_session_is_replaced_by_a_new_one() {
 async fn a_forgotten_room_gets_a_new_session() {
     let actor = actor(&[]);
     let first = play(&actor, "count").await.finished();
-    actor.forget(&run_input("room", "", None).request.room);
+    actor.forget(&run_input("room", "", None).request.context);
     let second = play(&actor, "count").await.finished();
     assert_ne!(first.session, second.session);
     assert!(second.text().starts_with("turn 1 of s2-"), "{}", second.text());

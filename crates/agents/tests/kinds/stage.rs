@@ -3,7 +3,7 @@
 
 use parlor_agents::kinds::AgentKind;
 use parlor_agents::run::{AgentOutput, RunInput, RunIo, RunResult};
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunEvent, RunId};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, RunContext, RunEvent, RunId};
 use parlor_wire::agentim::gateway::host::ingress::{
     InjectedMessage, PermissionOutcome, RunRequest, SenderType,
 };
@@ -21,7 +21,7 @@ pub const RUN_TIMEOUT: Duration = Duration::from_secs(60);
 pub fn run_input(room: &str, content: &str, session: Option<&str>) -> RunInput {
     let request = RunRequest {
         agent: AgentId::parse("actor").unwrap(),
-        room: RoomId::parse(room).unwrap(),
+        context: RunContext::Room(RoomId::parse(room).unwrap()),
         message: MessageId::parse("m").unwrap(),
         run: None,
         content: content.into(),
@@ -52,9 +52,11 @@ impl ActiveRun {
         let (run_io, output, stop) = RunIo::new(8);
         let (sender, injections) = mpsc::channel(8);
         for (number, content) in injected.iter().enumerate() {
-            let RunRequest { agent, room, .. } = run_input.request.clone();
+            let RunRequest { agent, context, .. } = run_input.request.clone();
             let (run, added) = (RunId::stored("run"), RunId::stored(format!("next-{number}")));
-            sender.try_send(InjectedMessage { agent, room, run, added, content: (*content).into() }).unwrap();
+            sender
+                .try_send(InjectedMessage { agent, context, run, added, content: (*content).into() })
+                .unwrap();
         }
         let run_io = run_io.with_injections(injections);
         let agent = agent.clone();

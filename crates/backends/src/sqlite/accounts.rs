@@ -156,6 +156,7 @@ fn remove_user(sql: &Connection, user: &UserId) -> Result<(), Fault> {
         "DELETE FROM deliveries WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM members WHERE kind = 1 AND member IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM runs WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
+        "DELETE FROM conversation_entries WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM plans WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM mission_agents WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",
         "DELETE FROM idle WHERE agent IN (SELECT id FROM agents WHERE owner = ?1)",

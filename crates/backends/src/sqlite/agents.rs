@@ -94,6 +94,7 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
         "DELETE FROM deliveries WHERE agent = ?1",
         "DELETE FROM members WHERE kind = 1 AND member = ?1",
         "DELETE FROM runs WHERE agent = ?1",
+        "DELETE FROM conversation_entries WHERE agent = ?1",
         "DELETE FROM plans WHERE agent = ?1",
         "DELETE FROM mission_agents WHERE agent = ?1",
         "DELETE FROM idle WHERE agent = ?1",

@@ -1,7 +1,7 @@
 //! Approvals and approval rules: reads, changes, and conversion between rows and model types.
 
 use super::rows::{all, from_json, json, maybe_text, maybe_time, one, run, shared, text, time};
-use super::{Sql, SqlTables};
+use super::{Sql, SqlTables, runs};
 use parlor_engine::Fault;
 use parlor_engine::changes::ApprovalChange;
 use parlor_engine::ports::{OpenApprovalsOf, ReadApprovals};
@@ -30,6 +30,7 @@ impl<C: Sql> ReadApprovals for SqlTables<C> {
             OpenApprovalsOf::Room(room) => ("room = ?1", room.as_str()),
             OpenApprovalsOf::Run(run) => ("run = ?1", run.as_str()),
             OpenApprovalsOf::Agent(agent) => ("agent = ?1", agent.as_str()),
+            OpenApprovalsOf::Owner(owner) => ("owner = ?1 AND room IS NULL", owner.as_str()),
         };
         let query =
             format!("SELECT {APPROVAL} FROM approvals WHERE decision IS NULL AND {condition} ORDER BY place");
@@ -67,7 +68,7 @@ pub fn apply(sql: &Connection, change: &ApprovalChange) -> Result<(), Fault> {
 }
 
 const APPROVAL: &str = "id, run, room, agent, agent_name, gateway, request, tool, input, digest, asked_at, \
-     expires_at, decision, decider, decider_name, reason, decided_at, matter, answers";
+     expires_at, decision, decider, decider_name, reason, decided_at, matter, answers, session, owner";
 
 const RULE: &str = "room, agent, tool, decider, at";
 
@@ -109,14 +110,15 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
     };
     let query = format!(
         "INSERT INTO approvals ({APPROVAL}) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21) \
          ON CONFLICT (id) DO UPDATE SET decision = ?13, decider = ?14, decider_name = ?15, reason = ?16, \
          decided_at = ?17, answers = ?19"
     );
-    let values: [&dyn ToSql; 19] = [
+    let (room, session, owner) = runs::place_columns(&approval.place);
+    let values: [&dyn ToSql; 21] = [
         &approval.id.as_str(),
         &approval.run.as_str(),
-        &approval.room.as_str(),
+        &room,
         &approval.agent.as_str(),
         &&*approval.agent_name,
         &approval.gateway.as_str(),
@@ -133,6 +135,8 @@ pub fn put(sql: &Connection, approval: &Approval) -> Result<(), Fault> {
         &approval.decided_at.map(|time| time.0),
         &matter,
         &answers,
+        &session,
+        &owner,
     ];
     run(sql, &query, &values).map(drop)
 }
@@ -144,7 +148,7 @@ fn approval(row: &Row<'_>) -> rusqlite::Result<Approval> {
     Ok(Approval {
         id: ApprovalId::stored(shared(row, 0)?),
         run: RunId::stored(shared(row, 1)?),
-        room: RoomId::stored(shared(row, 2)?),
+        place: runs::place(row, 2, 19, 20)?,
         agent: AgentId::stored(shared(row, 3)?),
         agent_name: text(row, 4)?,
         gateway: GatewayId::stored(shared(row, 5)?),

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// All migrations in order. `PRAGMA user_version` counts the ones already applied to a file. A released
 /// migration never changes.
-pub const MIGRATIONS: [&str; 30] = [
+pub const MIGRATIONS: [&str; 31] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -36,6 +36,7 @@ pub const MIGRATIONS: [&str; 30] = [
     include_str!("migrations/0028_signing_keys.sql"),
     include_str!("migrations/0029_task_priorities.sql"),
     include_str!("migrations/0030_session_settings.sql"),
+    include_str!("migrations/0031_run_places.sql"),
 ];
 
 /// Applies all missing migrations in one transaction: the file has either its old schema or the current one.

@@ -11,6 +11,7 @@ mod approvals;
 mod audit;
 pub mod backup;
 mod connection;
+mod conversations;
 mod credentials;
 mod insert;
 mod log;
@@ -346,6 +347,7 @@ impl<'a> WriteTransaction<'a> {
             Change::Upload(change) => uploads::apply(self.changed_tables()?, change),
             Change::Agent(change) => agents::apply(self.changed_tables()?, change),
             Change::Run(change) => runs::apply(self.changed_tables()?, change),
+            Change::Conversation(change) => conversations::apply(self.changed_tables()?, change),
             Change::Approval(change) => approvals::apply(self.changed_tables()?, change),
             Change::Mission(change) => missions::apply(self.changed_tables()?, change),
             Change::Task(change) => tasks::apply(self.changed_tables()?, change),

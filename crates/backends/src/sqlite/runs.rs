@@ -6,8 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::changes::RunChange;
 use parlor_engine::ports::{BudgetUsage, RECENT_RUNS_SEARCHED, ReadRuns};
 use parlor_model::{
-    AddressedBy, AgentId, ConversationId, CurrentPlan, Lineage, MessageId, RoomId, Run, RunId, RunOutcome,
-    RunState, TaskId, Time, Usage, UserId,
+    AddressedBy, AgentId, ConversationId, CurrentPlan, Lineage, MessageId, RoomId, Run, RunCause, RunContext,
+    RunId, RunOutcome, RunPlace, RunState, SessionId, TaskId, Time, Usage, UserId,
 };
 use rusqlite::{Connection, Row, ToSql};
 
@@ -38,15 +38,33 @@ impl<C: Sql> ReadRuns for SqlTables<C> {
         all(self.sql()?, &query, &[&room.as_str()], run_row)
     }
 
+    fn open_runs_of_session(&mut self, agent: &AgentId, session: &SessionId) -> Result<Vec<Run>, Fault> {
+        let query =
+            format!("SELECT {RUN} FROM runs WHERE state < 2 AND agent = ?1 AND session = ?2 ORDER BY place");
+        all(self.sql()?, &query, &[&agent.as_str(), &session.as_str()], run_row)
+    }
+
+    fn open_runs_of_owner(&mut self, owner: &UserId) -> Result<Vec<Run>, Fault> {
+        let query =
+            format!("SELECT {RUN} FROM runs WHERE state < 2 AND owner = ?1 AND room IS NULL ORDER BY place");
+        all(self.sql()?, &query, &[&owner.as_str()], run_row)
+    }
+
     fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM runs WHERE state < 2 AND agent = ?1 LIMIT 1";
         Ok(one(self.sql()?, query, &[&agent.as_str()], |_| Ok(()))?.is_some())
     }
 
-    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault> {
-        let query = "SELECT count(*), coalesce(sum(input_tokens + output_tokens), 0) FROM runs \
-                     WHERE room = ?1 AND agent = ?2 AND queued_at >= ?3 AND state <> 6";
-        let spent = one(self.sql()?, query, &[&room.as_str(), &agent.as_str(), &since.0], |row| {
+    fn spent(&mut self, context: &RunContext, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault> {
+        let (condition, id) = match context {
+            RunContext::Room(room) => ("room = ?1", room.as_str()),
+            RunContext::Session(session) => ("session = ?1", session.as_str()),
+        };
+        let query = format!(
+            "SELECT count(*), coalesce(sum(input_tokens + output_tokens), 0) FROM runs \
+             WHERE {condition} AND agent = ?2 AND queued_at >= ?3 AND state <> 6"
+        );
+        let spent = one(self.sql()?, &query, &[&id, &agent.as_str(), &since.0], |row| {
             Ok(BudgetUsage { turns: row.get::<_, i64>(0)? as u64, tokens: row.get::<_, i64>(1)? as u64 })
         })?;
         Ok(spent.unwrap_or_default())
@@ -74,6 +92,12 @@ impl<C: Sql> ReadRuns for SqlTables<C> {
     fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault> {
         let query = format!("SELECT {} FROM runs WHERE room = ?1 ORDER BY place DESC LIMIT ?2", RUN);
         all(self.sql()?, &query, &[&room.as_str(), &number(limit)], run_row)
+    }
+
+    fn runs_of_owner(&mut self, owner: &UserId, limit: usize) -> Result<Vec<Run>, Fault> {
+        let query =
+            format!("SELECT {RUN} FROM runs WHERE owner = ?1 AND room IS NULL ORDER BY place DESC LIMIT ?2");
+        all(self.sql()?, &query, &[&owner.as_str(), &number(limit)], run_row)
     }
 
     fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault> {
@@ -112,20 +136,31 @@ pub fn apply(sql: &Connection, change: &RunChange) -> Result<(), Fault> {
 
 fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
     let (state, reason) = run_state(&it.state);
+    let (room, session, owner) = place_columns(&it.place);
+    let (batch, attempt) = match &it.cause {
+        RunCause::Batch { messages, attempt } => (Some(json(messages)), Some(*attempt)),
+        _ => (None, None),
+    };
+    let (prompt, prompted_by) = match &it.cause {
+        RunCause::Explicit { prompt, by } => (Some(&**prompt), Some(by.as_str())),
+        _ => (None, None),
+    };
     let chain: Vec<&str> = it.lineage.chain.iter().map(AgentId::as_str).collect();
     run(
         sql,
         "INSERT INTO runs (id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, \
-         state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival, stop_requested) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22) \
+         state, reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival, stop_requested, \
+         session, owner, batch, attempt, prompt, prompted_by) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
+         ?23, ?24, ?25, ?26, ?27, ?28) \
          ON CONFLICT (id) DO UPDATE SET state = ?12, reason = ?13, reply = ?14, input_tokens = ?15, \
          output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20, parent = ?11, stop_requested = ?22",
         &[
             &it.id.as_str(),
             &it.agent.as_str(),
-            &it.room.as_str(),
-            &it.trigger.as_ref().map(|id| id.as_str()),
-            &it.task.as_ref().map(|id| id.as_str()),
+            &room,
+            &it.message().map(|id| id.as_str()),
+            &it.task().map(|id| id.as_str()),
             &it.asked_by.as_ref().map(|id| id.as_str()),
             &addressed(it.addressed),
             &it.lineage.conversation.as_str(),
@@ -141,8 +176,14 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
             &it.queued_at.0,
             &it.started_at.map(|time| time.0),
             &it.ended_at.map(|time| time.0),
-            &it.arrival.as_ref().map(|id| id.as_str()),
+            &it.arrival().map(|id| id.as_str()),
             &it.stop_requested,
+            &session,
+            &owner,
+            &batch,
+            &attempt,
+            &prompt,
+            &prompted_by,
         ],
     )
     .map(drop)
@@ -178,15 +219,54 @@ fn plan(row: &Row<'_>) -> rusqlite::Result<CurrentPlan> {
 
 pub const RUN: &str = "id, agent, room, message, task, asked_by, addressed, conversation, depth, chain, parent, state, \
      reason, reply, input_tokens, output_tokens, cost, queued_at, started_at, ended_at, arrival, \
-     stop_requested";
+     stop_requested, session, owner, batch, attempt, prompt, prompted_by";
+
+/// Values of the columns `room`, `session` and `owner`.
+pub fn place_columns(place: &RunPlace) -> (Option<&str>, Option<&str>, Option<&str>) {
+    let owner = match place {
+        RunPlace::Room(_) => None,
+        RunPlace::Session { owner, .. } => Some(owner.as_str()),
+    };
+    (place.room().map(RoomId::as_str), place.session().map(SessionId::as_str), owner)
+}
+
+/// Reads a place from the columns `room`, `session` and `owner` at these indexes.
+pub fn place(row: &Row<'_>, room: usize, session: usize, owner: usize) -> rusqlite::Result<RunPlace> {
+    let Some(id) = row.get_ref(session)?.as_str_or_null()? else {
+        return Ok(RunPlace::Room(RoomId::stored(shared(row, room)?)));
+    };
+    Ok(RunPlace::Session {
+        session: SessionId::stored(id),
+        room: row.get_ref(room)?.as_str_or_null()?.map(RoomId::stored),
+        owner: UserId::stored(shared(row, owner)?),
+    })
+}
+
+fn cause(row: &Row<'_>) -> rusqlite::Result<RunCause> {
+    if let Some(message) = row.get_ref(3)?.as_str_or_null()? {
+        return Ok(RunCause::Message(MessageId::stored(message)));
+    }
+    if let Some(task) = row.get_ref(4)?.as_str_or_null()? {
+        return Ok(RunCause::Task(TaskId::stored(task)));
+    }
+    if let Some(user) = row.get_ref(20)?.as_str_or_null()? {
+        return Ok(RunCause::Arrival(UserId::stored(user)));
+    }
+    if let Some(attempt) = row.get(25)? {
+        return Ok(RunCause::Batch { messages: from_json(row, 24)?, attempt });
+    }
+    if let Some(prompt) = row.get_ref(26)?.as_str_or_null()? {
+        return Ok(RunCause::Explicit { prompt: prompt.into(), by: UserId::stored(shared(row, 27)?) });
+    }
+    Ok(RunCause::Unprompted)
+}
 
 pub fn run_row(row: &Row<'_>) -> rusqlite::Result<Run> {
     Ok(Run {
         id: RunId::stored(shared(row, 0)?),
         agent: AgentId::stored(shared(row, 1)?),
-        room: RoomId::stored(shared(row, 2)?),
-        trigger: row.get_ref(3)?.as_str_or_null()?.map(MessageId::stored),
-        task: row.get_ref(4)?.as_str_or_null()?.map(TaskId::stored),
+        place: place(row, 2, 22, 23)?,
+        cause: cause(row)?,
         asked_by: row.get_ref(5)?.as_str_or_null()?.map(AgentId::stored),
         addressed: match row.get::<_, i64>(6)? {
             0 => AddressedBy::Directly,
@@ -210,7 +290,6 @@ pub fn run_row(row: &Row<'_>) -> rusqlite::Result<Run> {
         queued_at: time(row, 17)?,
         started_at: maybe_time(row, 18)?,
         ended_at: maybe_time(row, 19)?,
-        arrival: row.get_ref(20)?.as_str_or_null()?.map(UserId::stored),
         stop_requested: row.get(21)?,
     })
 }

@@ -2,7 +2,7 @@
 
 use super::messages::DEPENDENT_TABLES;
 use super::rows::{one, run};
-use super::{Options, approvals, audit};
+use super::{Options, approvals, audit, conversations};
 use parlor_engine::Fault;
 use parlor_model::Time;
 use rusqlite::Connection;
@@ -13,8 +13,8 @@ use std::time::Duration;
 const MAX_MESSAGES_PER_SLICE: i64 = 200;
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Deletes log rows, idempotency keys, unattached uploads, decided approvals, audit records and messages
-/// older than their windows, and expired sign-ins, invitations and pairings. Returns whether more messages
+/// Deletes log rows, idempotency keys, unattached uploads, decided approvals, audit records, conversation logs with the
+/// ended runs of sessions, and messages older than their windows, and expired sign-ins, invitations and pairings. Returns whether more messages
 /// are due.
 pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Fault> {
     let old = now.minus(options.log_window).0;
@@ -51,7 +51,13 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Faul
         audit::trim(sql, now.minus(options.audit_window))?;
     }
     match options.message_retention {
-        Some(retention) if clock_trusted => delete_old_messages(sql, now.minus(retention)),
+        Some(retention) if clock_trusted => {
+            let oldest = now.minus(retention);
+            let query = "DELETE FROM runs WHERE session IS NOT NULL AND ended_at < ?1";
+            run(sql, query, &[&oldest.0])?;
+            conversations::trim(sql, oldest)?;
+            delete_old_messages(sql, oldest)
+        }
         _ => Ok(false),
     }
 }

@@ -5,7 +5,9 @@ use parlor_backends::sqlite::{self, Options, Synchronous};
 use parlor_engine::hub::HubDependencies;
 use parlor_engine::local::{LocalBus, RandomIds};
 use parlor_engine::ports::{Clock, Reader, Triage};
-use parlor_engine::runs::{ApprovalRequest, GatewayConnectionId, Host, HostCommand, RuleBasedTriage};
+use parlor_engine::runs::{
+    ApprovalRequest, GatewayAbilities, GatewayConnectionId, Host, HostCommand, RuleBasedTriage,
+};
 use parlor_engine::{Hub, Limits};
 use parlor_model::command::{
     AddMember, AgentRegistration, ConnectGateway, CreateKey, CreateRoom, CreateSignIn, CreateUser,
@@ -13,7 +15,7 @@ use parlor_model::command::{
 };
 use parlor_model::{
     Agent, AgentId, Approval, ApprovalSubject, Caller, Decision, Device, GatewayId, InputDigest, MemberId,
-    Payload, Refusal, RoomId, RoomRole, Scope, SecretHash, SiteRole, Time, UserId,
+    Payload, Refusal, RoomId, RoomRole, RunContext, Scope, SecretHash, SiteRole, Time, UserId,
 };
 use std::path::Path;
 use std::sync::Arc;
@@ -92,7 +94,7 @@ impl Scene {
             .request_approval(ApprovalRequest {
                 connection,
                 agent,
-                room,
+                context: &RunContext::Room(room.clone()),
                 request,
                 tool: "Bash",
                 is_own_tool: false,
@@ -293,8 +295,10 @@ async fn register(
     let id = GatewayId::stored(gateway);
     let connect = ConnectGateway { id: id.clone(), device: Device::default(), ephemeral: false };
     hub.execute(owner, connect).await.unwrap();
-    let connection =
-        hub.hosting().gateway_connected(&user(owner), id.clone(), false, records.clone()).unwrap();
+    let connection = hub
+        .hosting()
+        .gateway_connected(&user(owner), id.clone(), GatewayAbilities::NONE, records.clone())
+        .unwrap();
     let registration = AgentRegistration {
         gateway: id,
         id: coder(),

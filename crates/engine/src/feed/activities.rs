@@ -3,8 +3,9 @@
 //!
 //! Owns: an activity is ended before the next one of the run begins, and at the latest with its run.
 
+use super::viewers::Viewers;
 use parlor_model::run_event::Activity;
-use parlor_model::{AgentId, Chunk, ChunkKind, Ordinal, RoomId, Run, RunEvent, RunId, RunState, Signal};
+use parlor_model::{AgentId, Chunk, ChunkKind, Ordinal, Run, RunEvent, RunId, RunPlace, RunState, Signal};
 use std::collections::HashMap;
 use std::mem::Discriminant;
 use std::sync::Arc;
@@ -15,7 +16,7 @@ pub struct Activities {
 }
 
 struct RunActivity {
-    room: RoomId,
+    place: RunPlace,
     agent: AgentId,
     /// Whether the agent reports its activity itself; then nothing is inferred from chunks.
     reports_status: bool,
@@ -39,9 +40,9 @@ impl Activities {
         if run.state != RunState::Running || self.of_run.contains_key(&run.id) {
             return Vec::new();
         }
-        let (room, agent) = (run.room.clone(), run.agent.clone());
+        let (place, agent) = (run.place.clone(), run.agent.clone());
         let begun =
-            RunActivity { room, agent, reports_status: false, current: None, revisions: HashMap::new() };
+            RunActivity { place, agent, reports_status: false, current: None, revisions: HashMap::new() };
         self.of_run.insert(run.id.clone(), begun);
         self.switch_to(&run.id, Activity::Working, None, None, next)
     }
@@ -82,19 +83,22 @@ impl Activities {
         }
         let rev = of_run.revisions.entry(std::mem::discriminant(&event)).or_default();
         *rev += 1;
-        let (room, agent) = (of_run.room.clone(), of_run.agent.clone());
-        vec![Signal::RunEvent { run: run.clone(), room, agent, event: Arc::new(event), rev: *rev }]
+        let (place, agent) = (of_run.place.clone(), of_run.agent.clone());
+        vec![Signal::RunEvent { run: run.clone(), place, agent, event: Arc::new(event), rev: *rev }]
     }
 
-    /// Signals with the current activities in a room, for late joiners.
-    pub fn in_room<'a>(&'a self, room: &'a RoomId) -> impl Iterator<Item = Signal> + 'a {
-        let here = self.of_run.iter().filter(move |(_, of_run)| of_run.room == *room);
+    /// Signals with the current activities that these viewers see, for late joiners.
+    pub fn of_viewers<'a>(&'a self, viewers: &'a Viewers) -> impl Iterator<Item = Signal> + 'a {
+        let here = self
+            .of_run
+            .iter()
+            .filter(|(_, of_run)| Viewers::of(of_run.place.scope()).is_some_and(|own| own == *viewers));
         here.filter_map(|(run, of_run)| Some(of_run.signal(run, of_run.current.as_ref()?, false)))
     }
 
     /// Drops the activities of removed agents or rooms without publishing their end.
-    pub fn close_where(&mut self, is_removed: impl Fn(&RoomId, &AgentId) -> bool) {
-        self.of_run.retain(|_, of_run| !is_removed(&of_run.room, &of_run.agent));
+    pub fn close_where(&mut self, is_removed: impl Fn(&RunPlace, &AgentId) -> bool) {
+        self.of_run.retain(|_, of_run| !is_removed(&of_run.place, &of_run.agent));
     }
 
     fn switch_to(
@@ -134,8 +138,8 @@ impl RunActivity {
 
     fn signal(&self, run: &RunId, doing: &CurrentActivity, done: bool) -> Signal {
         let CurrentActivity { activity, detail, subagent, began, rev } = doing.clone();
-        let (room, agent) = (self.room.clone(), self.agent.clone());
-        Signal::Activity { run: run.clone(), room, agent, activity, detail, subagent, began, rev, done }
+        let (place, agent) = (self.place.clone(), self.agent.clone());
+        Signal::Activity { run: run.clone(), place, agent, activity, detail, subagent, began, rev, done }
     }
 }
 

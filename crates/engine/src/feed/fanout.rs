@@ -67,6 +67,9 @@ pub(super) struct FanoutState {
     pub(super) admin_keys: HashSet<KeyId>,
     /// Connections that are subscribed to all rooms of their user, including rooms joined later.
     pub(super) following: HashMap<SubscriberId, RoomFilter>,
+    /// Connections of each user that are subscribed to all rooms of the user, for the runs of the user's agents that
+    /// have no room.
+    pub(super) owners: TopicSubscribers<UserId>,
     pub(super) mailboxes: TopicSubscribers<Mailbox>,
     /// Under the same lock as the room subscriptions: a chunk is either in the text sent to a late joiner or
     /// published live.
@@ -96,6 +99,7 @@ impl Fanout {
             on_paths_by_role: HashSet::new(),
             admin_keys: HashSet::new(),
             following: HashMap::new(),
+            owners: TopicSubscribers::default(),
             mailboxes: TopicSubscribers::default(),
             replies: Replies::default(),
             merging: Merging::default(),
@@ -226,6 +230,7 @@ impl Fanout {
     pub fn set_encoding(&self, id: SubscriberId, encoding: Encoding) {
         let mut state = self.state.lock();
         state.rooms.remove_everywhere(id);
+        state.owners.remove_everywhere(id);
         state.following.remove(&id);
         if let Some(subscriber) = state.subscribers.get_mut(&id) {
             subscriber.set_encoding(encoding);
@@ -364,8 +369,8 @@ impl Fanout {
             Event::RoomRemoved { room, people } => {
                 self.publish_to_room(state, room, logged_event);
                 self.publish_rooms_changed(state, people.iter());
-                state.replies.close_where(|reply| reply.room == *room);
-                state.activities.close_where(|of, _| of == room);
+                state.replies.close_where(|reply| reply.place.room() == Some(room));
+                state.activities.close_where(|of, _| of.room() == Some(room));
                 let in_room = state.rooms.clear(room);
                 for subscriber in people.iter().flat_map(|user| state.subscribers_of(user)) {
                     if !in_room.contains(&subscriber.id) {
@@ -406,12 +411,14 @@ impl Fanout {
             }
             Event::RunChanged(run) => {
                 state.apply_run(run);
-                self.publish_to_room(state, &run.room, logged_event);
+                self.publish_to_viewers(state, run.place.scope(), logged_event);
                 let begun = state.activities.begin(run, state.last_ordinal.plus(1));
-                self.publish_signals(state, &run.room, &begun);
+                self.publish_signals(state, &run.place, &begun);
             }
             event => match event.scope() {
-                EventScope::Room(room) => self.publish_to_room(state, room, logged_event),
+                scope @ (EventScope::Room(_) | EventScope::Owner(_)) => {
+                    self.publish_to_viewers(state, scope, logged_event)
+                }
                 // Also sent to connections that are not subscribed to the room: its entry in the user's list of
                 // rooms changes.
                 EventScope::User(user) => {
@@ -426,8 +433,12 @@ impl Fanout {
     }
 
     fn publish_to_room(&self, state: &FanoutState, room: &RoomId, logged_event: &LoggedEvent) {
+        self.publish_to_viewers(state, EventScope::Room(room), logged_event);
+    }
+
+    fn publish_to_viewers(&self, state: &FanoutState, scope: EventScope<'_>, logged_event: &LoggedEvent) {
         let (kind, mut shared) = (Kinds::of_event(&logged_event.event), None);
-        state.rooms.each(room, |subscriber| {
+        state.each_viewer(scope, |subscriber| {
             if subscriber.kinds.includes(kind) {
                 let event: &Arc<Events> = shared.get_or_insert_with(|| state.shared(logged_event));
                 subscriber.outbox.push_item(subscriber.codec, Item::Events(event.clone()));

@@ -36,6 +36,8 @@ pub struct MergedReply {
 /// A started reply, with the fields of [`Signal::Reply`].
 #[derive(Debug, Clone)]
 pub struct Begun {
+    /// Room of the run. Replies without a room are not merged.
+    pub room: RoomId,
     pub message: MessageId,
     pub agent_name: Box<str>,
     pub owner: UserId,
@@ -52,8 +54,8 @@ pub struct Merging {
 
 impl StreamingReply {
     fn signal(&self, begun: Begun, part: ReplyPart) -> Signal {
-        let Begun { message, agent_name, owner, connection } = begun;
-        let (room, agent) = (self.room.clone(), self.agent.clone());
+        let Begun { message, agent_name, owner, connection, room } = begun;
+        let agent = self.agent.clone();
         Signal::Reply { room, agent, agent_name, owner, connection, message, part }
     }
 
@@ -95,13 +97,14 @@ impl Fanout {
             }
             inner.merged.begun = Some(begun.clone());
         }
-        self.publish_signal(state, &reply.room, &reply.signal(begun, ReplyPart::Started), None);
+        let signal = reply.signal(begun, ReplyPart::Started);
+        self.publish_signals(state, &reply.place, &[signal]);
     }
 
     /// Publishes the new text of a reply at the end of its interval.
     pub(super) fn merge_later(&self, state: &mut FanoutState, reply: &Arc<StreamingReply>) {
         let mut has_subscribers = false;
-        state.rooms.each(&reply.room, |subscriber| {
+        state.each_viewer(reply.place.scope(), |subscriber| {
             has_subscribers |= subscriber.kinds.includes(Kinds::MERGED_REPLIES);
         });
         let mut inner = reply.state.lock();
@@ -127,7 +130,7 @@ impl Fanout {
             let texts = texts(&inner.reply_buffer, from, to);
             texts.map(|text| reply.signal(begun.clone(), ReplyPart::Text(text))).collect()
         };
-        self.publish_signals(state, &reply.room, &signals);
+        self.publish_signals(state, &reply.place, &signals);
     }
 
     /// Flushes the reply of a run that has ended, and keeps its failure until the messages of the commit are
@@ -143,8 +146,9 @@ impl Fanout {
         };
         let begun = reply.state.lock().merged.begun.clone();
         if let Some(begun) = begun {
+            let room = begun.room.clone();
             let failure = reply.signal(begun, ReplyPart::Failed(reason));
-            state.merging.failures.push((reply.room.clone(), failure));
+            state.merging.failures.push((room, failure));
         }
     }
 

@@ -32,6 +32,7 @@ mod room_state;
 mod session;
 mod subscribe;
 mod topic_subscribers;
+mod viewers;
 
 pub use fanout::Fanout;
 pub use in_process::Feed;

@@ -5,7 +5,7 @@ use super::fanout::{Fanout, FanoutState};
 use super::interest::Kinds;
 use super::item::{Item, NumberedSignal};
 use super::{Subscriber, SubscriberId};
-use parlor_model::{Ordinal, RoomId, Signal, SignalStamp, UserId};
+use parlor_model::{EventScope, Ordinal, RoomId, RunPlace, Signal, SignalStamp, UserId};
 use std::sync::Arc;
 
 impl Fanout {
@@ -30,9 +30,10 @@ impl Fanout {
         self.ordinals_low.notified().await;
     }
 
-    pub(super) fn publish_signals(&self, state: &mut FanoutState, room: &RoomId, signals: &[Signal]) {
+    /// Publishes signals about a run.
+    pub(super) fn publish_signals(&self, state: &mut FanoutState, place: &RunPlace, signals: &[Signal]) {
         for signal in signals {
-            self.publish_signal(state, room, signal, None);
+            self.publish_to_scope(state, place.scope(), signal, None);
         }
     }
 
@@ -43,9 +44,19 @@ impl Fanout {
         signal: &Signal,
         from: Option<&UserId>,
     ) {
+        self.publish_to_scope(state, EventScope::Room(room), signal, from);
+    }
+
+    fn publish_to_scope(
+        &self,
+        state: &mut FanoutState,
+        scope: EventScope<'_>,
+        signal: &Signal,
+        from: Option<&UserId>,
+    ) {
         let (_, stamp) = self.number(state, 1);
         let (kind, mut shared) = (Kinds::of_signal(signal), None);
-        state.rooms.each(room, |subscriber| {
+        state.each_viewer(scope, |subscriber| {
             if from != Some(&subscriber.user) && subscriber.kinds.includes(kind) {
                 let signal: &Arc<NumberedSignal> =
                     shared.get_or_insert_with(|| state.numbered(signal, stamp));

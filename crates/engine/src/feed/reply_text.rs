@@ -1,6 +1,6 @@
 //! Streaming replies of running runs, stored once for all subscribers.
 //!
-//! Owns: every subscriber of a room receives each part of a reply once, in order, from its beginning. An
+//! Owns: every viewer of a run receives each part of a reply once, in order, from its beginning. An
 //! outbox holds no chunks, only a cursor into the shared reply: a slow connection loses nothing and costs no
 //! memory, and chunks that arrive while its socket is busy are sent together. Dropping chunks like other
 //! signals would leave gaps in the text that clients had to detect and fill.
@@ -8,10 +8,13 @@
 use super::fanout::{Fanout, FanoutState};
 use super::merged_replies::MergedReply;
 use super::reply_buffer::{ReplyBuffer, ReplyLimits, ReplyOffset, ReplyTooLong};
+use super::viewers::Viewers;
 use super::{Codec, Kinds};
 use bytes::Bytes;
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Chunk, MessageId, RoomId, Run, RunEvent, RunId, RunState, Signal, SignalStamp};
+use parlor_model::{
+    AgentId, Chunk, MessageId, RoomId, Run, RunEvent, RunId, RunPlace, RunState, Signal, SignalStamp,
+};
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
@@ -31,7 +34,7 @@ pub enum ChunkRejected {
 
 /// A reply while it is being generated.
 pub struct StreamingReply {
-    pub room: RoomId,
+    pub place: RunPlace,
     pub agent: AgentId,
     pub(super) state: Mutex<ReplyState>,
 }
@@ -90,7 +93,7 @@ impl ReplyPiece {
         let (chunk, _) = state.reply_buffer.next(*from, *to, MAX_CHUNK_BYTES)?;
         let author = state.author.as_ref()?;
         let signal = Signal::Chunk {
-            room: reply.room.clone(),
+            place: reply.place.clone(),
             agent: reply.agent.clone(),
             agent_name: author.agent_name.clone(),
             message: author.message.clone(),
@@ -166,19 +169,19 @@ pub fn numbers(length: usize) -> u64 {
 #[derive(Default)]
 pub struct Replies {
     of_run: HashMap<RunId, Arc<StreamingReply>>,
-    in_room: HashMap<RoomId, Vec<Arc<StreamingReply>>>,
+    by_viewers: HashMap<Viewers, Vec<Arc<StreamingReply>>>,
 }
 
 impl Replies {
     pub fn open(&mut self, run: &Run, root: Option<Arc<str>>) {
         if !self.of_run.contains_key(&run.id) {
-            self.put(&run.id, run.room.clone(), run.agent.clone(), root);
+            self.put(&run.id, run.place.clone(), run.agent.clone(), root);
         }
     }
 
     /// Changes the project root of a room.
     pub fn set_root(&self, room: &RoomId, root: Option<&Arc<str>>) {
-        for reply in self.in_room(room) {
+        for reply in self.of_viewers(&Viewers::Room(room.clone())) {
             let mut state = reply.state.lock();
             if state.root.as_ref() != root {
                 state.root = root.cloned();
@@ -187,18 +190,21 @@ impl Replies {
         }
     }
 
-    fn put(&mut self, run: &RunId, room: RoomId, agent: AgentId, root: Option<Arc<str>>) {
+    fn put(&mut self, run: &RunId, place: RunPlace, agent: AgentId, root: Option<Arc<str>>) {
         let state = Mutex::new(ReplyState { root, ..ReplyState::default() });
-        let reply = Arc::new(StreamingReply { room: room.clone(), agent, state });
+        let viewers = Viewers::of(place.scope());
+        let reply = Arc::new(StreamingReply { place, agent, state });
         self.of_run.insert(run.clone(), reply.clone());
-        self.in_room.entry(room).or_default().push(reply);
+        if let Some(viewers) = viewers {
+            self.by_viewers.entry(viewers).or_default().push(reply);
+        }
     }
 
     /// Closes the reply of a run and opens an empty one. Returns the closed reply.
     pub fn restart(&mut self, run: &RunId) -> Option<Arc<StreamingReply>> {
         let reply = self.close(run)?;
         let root = reply.state.lock().root.clone();
-        self.put(run, reply.room.clone(), reply.agent.clone(), root);
+        self.put(run, reply.place.clone(), reply.agent.clone(), root);
         Some(reply)
     }
 
@@ -206,16 +212,18 @@ impl Replies {
         self.of_run.get(run)
     }
 
-    pub fn in_room(&self, room: &RoomId) -> &[Arc<StreamingReply>] {
-        self.in_room.get(room).map(Vec::as_slice).unwrap_or_default()
+    pub fn of_viewers(&self, viewers: &Viewers) -> &[Arc<StreamingReply>] {
+        self.by_viewers.get(viewers).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub fn close(&mut self, run: &RunId) -> Option<Arc<StreamingReply>> {
         let reply = self.of_run.remove(run)?;
-        if let Some(replies) = self.in_room.get_mut(&reply.room) {
+        if let Some(viewers) = Viewers::of(reply.place.scope())
+            && let Some(replies) = self.by_viewers.get_mut(&viewers)
+        {
             replies.retain(|other| !Arc::ptr_eq(other, &reply));
             if replies.is_empty() {
-                self.in_room.remove(&reply.room);
+                self.by_viewers.remove(&viewers);
             }
         }
         Some(reply)
@@ -224,7 +232,7 @@ impl Replies {
     /// Drops the replies of removed agents or rooms.
     pub fn close_where(&mut self, is_removed: impl Fn(&StreamingReply) -> bool) {
         self.of_run.retain(|_, reply| !is_removed(reply));
-        self.in_room.retain(|_, replies| {
+        self.by_viewers.retain(|_, replies| {
             replies.retain(|reply| !is_removed(reply));
             !replies.is_empty()
         });
@@ -251,11 +259,11 @@ impl Fanout {
         if run.has_ended() {
             self.end_merged_reply(state, run);
             let ended: Vec<Signal> = state.activities.end(&run.id).into_iter().collect();
-            self.publish_signals(state, &run.room, &ended);
+            self.publish_signals(state, &run.place, &ended);
         }
     }
 
-    /// Appends a chunk to a run's streaming reply and publishes it to the subscribers of the room.
+    /// Appends a chunk to a run's streaming reply and publishes it to the viewers of the run.
     pub fn publish_chunk(
         &self,
         run: &RunId,
@@ -268,11 +276,11 @@ impl Fanout {
         let reply = state.replies.of(run).ok_or(ChunkRejected::Over)?.clone();
         let marks = reply.add(message, agent_name, chunk, bounds)?;
         let signals = state.activities.infer_from_chunk(run, chunk, state.last_ordinal.plus(1));
-        self.publish_signals(state, &reply.room, &signals);
+        self.publish_signals(state, &reply.place, &signals);
         if marks.0 < marks.1 {
             self.merge_later(state, &reply);
             let numbers = self.number(state, numbers(chunk.content.len()));
-            state.rooms.each(&reply.room, |subscriber| {
+            state.each_viewer(reply.place.scope(), |subscriber| {
                 if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
                     subscriber.outbox.push_reply_update(&reply, subscriber.codec, marks, numbers);
                 }
@@ -284,7 +292,7 @@ impl Fanout {
     /// Tool calls in the streaming replies of a room, in order.
     pub fn tools_in_use(&self, room: &RoomId) -> Vec<(AgentId, Chunk)> {
         // Copies the list, so that the lock is not held while the calls are collected.
-        let replies = self.state.lock().replies.in_room(room).to_vec();
+        let replies = self.state.lock().replies.of_viewers(&Viewers::Room(room.clone())).to_vec();
         let calls = |reply: &Arc<StreamingReply>| {
             let agent = reply.agent.clone();
             reply.tools().into_iter().map(move |call| (agent.clone(), call)).collect::<Vec<_>>()
@@ -298,10 +306,11 @@ impl Fanout {
     }
 
     /// Publishes an event that an agent reports about its run; ignored once the run has ended.
-    pub fn run_event(&self, run: &RunId, room: &RoomId, event: RunEvent) {
+    pub fn run_event(&self, run: &RunId, event: RunEvent) {
         let state = &mut *self.state.lock();
+        let Some(place) = state.replies.of(run).map(|reply| reply.place.clone()) else { return };
         let signals = state.activities.apply_run_event(run, event, state.last_ordinal.plus(1));
-        self.publish_signals(state, room, &signals);
+        self.publish_signals(state, &place, &signals);
     }
 
     /// The final reply of a run, if it is still open. `final_text` is the full text as sent by the gateway.
@@ -319,7 +328,7 @@ impl Fanout {
         let mut state = self.state.lock();
         let text = state.replies.finish(run, None)?;
         let reply = state.replies.restart(run)?;
-        state.rooms.each(&reply.room, |subscriber| subscriber.outbox.finish_reply(&reply));
+        state.each_viewer(reply.place.scope(), |subscriber| subscriber.outbox.finish_reply(&reply));
         Some(text)
     }
 }
@@ -329,12 +338,14 @@ impl FanoutState {
         match run.state {
             RunState::Queued => {}
             RunState::Running => {
-                let root = self.roots.of(&run.room);
+                let root = run.room().and_then(|room| self.roots.of(room));
                 self.replies.open(run, root);
             }
             RunState::Ended(_) => {
                 if let Some(reply) = self.replies.close(&run.id) {
-                    self.rooms.each(&reply.room, |subscriber| subscriber.outbox.finish_reply(&reply));
+                    self.each_viewer(reply.place.scope(), |subscriber| {
+                        subscriber.outbox.finish_reply(&reply)
+                    });
                 }
             }
         }

@@ -93,6 +93,7 @@ impl FanoutState {
         }
         self.write_only.remove(&id);
         self.rooms.remove_everywhere(id);
+        self.owners.remove_everywhere(id);
         self.paths.remove_everywhere(id);
         self.on_paths_by_role.remove(&id);
         self.following.remove(&id);

@@ -1,12 +1,13 @@
-//! State of rooms that a late joiner receives: open approvals, and the backlogs of agents.
+//! State that a late joiner receives: open approvals, and the backlogs of agents in rooms.
 
+use super::viewers::Viewers;
 use parlor_model::{AgentId, Event, LoggedEvent, RoomId, Signal};
 use std::collections::HashMap;
 
 #[derive(Default)]
 pub struct RoomState {
-    /// The published request events of each room's open approvals, oldest first.
-    approvals: HashMap<RoomId, Vec<LoggedEvent>>,
+    /// The published request events of the open approvals, oldest first.
+    approvals: HashMap<Viewers, Vec<LoggedEvent>>,
     /// The signals with the non-empty backlogs of each room, as published last.
     backlogs: HashMap<RoomId, Vec<Signal>>,
 }
@@ -16,20 +17,23 @@ impl RoomState {
         match &logged_event.event {
             // An event that is read from the log late may already be decided.
             Event::ApprovalAsked(approval) if approval.decision.is_none() => {
-                self.approvals.entry(approval.room.clone()).or_default().push(logged_event.clone());
+                if let Some(viewers) = Viewers::of(approval.place.scope()) {
+                    self.approvals.entry(viewers).or_default().push(logged_event.clone());
+                }
             }
             Event::ApprovalDecided(decided) => {
-                let Some(open) = self.approvals.get_mut(&decided.room) else { return };
+                let Some(viewers) = Viewers::of(decided.place.scope()) else { return };
+                let Some(open) = self.approvals.get_mut(&viewers) else { return };
                 open.retain(|logged_event| match &logged_event.event {
                     Event::ApprovalAsked(approval) => approval.id != decided.id,
                     _ => false,
                 });
                 if open.is_empty() {
-                    self.approvals.remove(&decided.room);
+                    self.approvals.remove(&viewers);
                 }
             }
             Event::RoomRemoved { room, .. } => {
-                self.approvals.remove(room);
+                self.approvals.retain(|viewers, _| !viewers.are_in(room));
                 self.backlogs.remove(room);
             }
             Event::AgentRemoved { agent, .. } => self.backlogs.retain(|_, backlogs| {
@@ -53,8 +57,8 @@ impl RoomState {
         }
     }
 
-    pub fn open_approvals(&self, room: &RoomId) -> &[LoggedEvent] {
-        self.approvals.get(room).map(Vec::as_slice).unwrap_or_default()
+    pub fn open_approvals(&self, viewers: &Viewers) -> &[LoggedEvent] {
+        self.approvals.get(viewers).map(Vec::as_slice).unwrap_or_default()
     }
 
     pub fn backlogs(&self, room: &RoomId) -> &[Signal] {

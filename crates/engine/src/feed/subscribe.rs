@@ -5,8 +5,9 @@ use super::fanout::{Fanout, FanoutState};
 use super::item::{Item, Live, LiveFrame, Opened, OpenedFrame, Resync};
 use super::reservations::Reservation;
 use super::topic_subscribers::TopicSubscriber;
+use super::viewers::Viewers;
 use super::{Kinds, RoomFilter, Subscriber, SubscriberId};
-use parlor_model::{Event, EventAudience, MemberChange, Path, Position, RoomId, Seq, Signal};
+use parlor_model::{Event, EventAudience, EventScope, MemberChange, Path, Position, RoomId, Seq, Signal};
 use std::collections::HashSet;
 
 /// Result of an attempt to subscribe.
@@ -100,6 +101,9 @@ impl Fanout {
                 for room in rooms {
                     self.subscribe_to_room(state, &subscriber, room);
                 }
+                if following.is_some_and(|following| *following == RoomFilter::All) {
+                    self.subscribe_as_owner(state, &subscriber);
+                }
             }
             Topics::Path { path, by_role } => {
                 state.paths.add(path.clone(), TopicSubscriber::of(&subscriber));
@@ -122,8 +126,7 @@ impl Fanout {
         }
     }
 
-    /// Subscribes a connection to a room and sends the room's activities, streaming replies, open
-    /// approvals and backlogs.
+    /// Subscribes a connection to a room and sends the state of its runs and its backlogs.
     fn subscribe_to_room(&self, state: &mut FanoutState, subscriber: &Subscriber, room: &RoomId) {
         let is_open = state.rooms.contains(room, subscriber.id);
         state.rooms.add(room.clone(), TopicSubscriber::of(subscriber));
@@ -131,24 +134,41 @@ impl Fanout {
         if is_open {
             return;
         }
-        for signal in state.activities.in_room(room).collect::<Vec<_>>() {
+        self.send_state(state, subscriber, &Viewers::Room(room.clone()));
+        for backlog in state.room_state.backlogs(room).to_vec() {
+            self.send_signal(state, subscriber, &backlog);
+        }
+    }
+
+    /// Subscribes a connection to the runs without a room of its user's agents, and sends their state.
+    fn subscribe_as_owner(&self, state: &mut FanoutState, subscriber: &Subscriber) {
+        let is_open = state.owners.contains(&subscriber.user, subscriber.id);
+        state.owners.add(subscriber.user.clone(), TopicSubscriber::of(subscriber));
+        if !is_open {
+            self.send_state(state, subscriber, &Viewers::Owner(subscriber.user.clone()));
+        }
+    }
+
+    /// Sends the activities, streaming replies and open approvals of the runs that these viewers see.
+    fn send_state(&self, state: &mut FanoutState, subscriber: &Subscriber, viewers: &Viewers) {
+        for signal in state.activities.of_viewers(viewers).collect::<Vec<_>>() {
             self.send_signal(state, subscriber, &signal);
         }
         if subscriber.kinds.includes(Kinds::REPLY_TEXT) {
-            for reply in state.replies.in_room(room).to_vec() {
+            for reply in state.replies.of_viewers(viewers).to_vec() {
                 let numbers = self.number(state, reply.numbers());
                 subscriber.outbox.push_reply_from_start(&reply, subscriber.codec, numbers);
             }
         }
         if subscriber.kinds.includes(Kinds::MERGED_REPLIES) {
-            for reply in state.replies.in_room(room).to_vec() {
+            for reply in state.replies.of_viewers(viewers).to_vec() {
                 for signal in reply.merged_so_far() {
                     self.send_signal(state, subscriber, &signal);
                 }
             }
         }
         if subscriber.kinds.includes(Kinds::CHANGES) {
-            for approval in state.room_state.open_approvals(room).to_vec() {
+            for approval in state.room_state.open_approvals(viewers).to_vec() {
                 let (_, stamp) = self.number(state, 1);
                 let item = Item::OpenApproval { asked: state.shared(&approval), stamp };
                 // An approval that exceeds the outbox is omitted, and the client can query it; closing the
@@ -158,9 +178,6 @@ impl Fanout {
                 }
             }
         }
-        for backlog in state.room_state.backlogs(room).to_vec() {
-            self.send_signal(state, subscriber, &backlog);
-        }
     }
 }
 
@@ -169,9 +186,7 @@ impl FanoutState {
     /// not replayed, so that it must reload its state.
     fn missed(&mut self, subscriber: &Subscriber, topics: &Topics<'_>, since: Seq) -> (Vec<Item>, bool) {
         match *topics {
-            Topics::Rooms { rooms, following } => {
-                self.missed_in_rooms(subscriber, rooms, following.is_some(), since)
-            }
+            Topics::Rooms { rooms, following } => self.missed_in_rooms(subscriber, rooms, following, since),
             Topics::Path { path, .. } => (self.missed_on_path(subscriber, path, since), false),
         }
     }
@@ -180,10 +195,16 @@ impl FanoutState {
         &mut self,
         subscriber: &Subscriber,
         rooms: &[RoomId],
-        is_following: bool,
+        following: Option<&RoomFilter>,
         since: Seq,
     ) -> (Vec<Item>, bool) {
         let here: HashSet<&RoomId> = rooms.iter().collect();
+        let (is_following, is_owner) =
+            (following.is_some(), following.is_some_and(|following| *following == RoomFilter::All));
+        let is_visible = |event: &Event| match event.scope() {
+            EventScope::Owner(owner) => is_owner && *owner == subscriber.user,
+            _ => event.room().is_some_and(|room| here.contains(room)),
+        };
         let for_them = |event: &Event| event.only_user().is_none_or(|person| *person == subscriber.user);
         // Open approvals are sent when each room is subscribed.
         let is_replayed = |event: &Event| !matches!(event, Event::ApprovalAsked(_));
@@ -206,7 +227,7 @@ impl FanoutState {
         for kept in self.replay_buffer.after(since) {
             let event = &kept.logged_event.event;
             needs_refresh |= is_following && elsewhere(event);
-            if event.room().is_some_and(|room| here.contains(room))
+            if is_visible(event)
                 && for_them(event)
                 && is_replayed(event)
                 && subscriber.kinds.includes(Kinds::of_event(event))

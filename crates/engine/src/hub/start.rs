@@ -42,8 +42,7 @@ impl Hub {
             names.load(snapshot)?;
             for run in snapshot.open_runs()? {
                 fanout.apply_run(&run);
-                let trigger =
-                    run.trigger.as_ref().map(|trigger| snapshot.message(trigger)).transpose()?.flatten();
+                let trigger = run.message().map(|message| snapshot.message(message)).transpose()?.flatten();
                 scheduler_handle.restore(run, trigger);
             }
             for approval in &expired_approvals {

@@ -13,7 +13,7 @@ use crate::metrics::StoreSize;
 use crate::{Fault, effects::Effects};
 use parlor_model::{
     Agent, AgentId, BlobDigest, Destination, Epoch, LoggedEvent, Message, MessageId, Room, RoomId, Router,
-    RunId, Seq, Subscription, Time,
+    RunId, Seq, Subscription, Time, UserId,
 };
 use std::io::{Read, Seek};
 use std::sync::Arc;
@@ -166,6 +166,8 @@ pub enum OpenApprovalsOf<'a> {
     Room(&'a RoomId),
     Run(&'a RunId),
     Agent(&'a AgentId),
+    /// Approvals without a room, of the agents of this user.
+    Owner(&'a UserId),
 }
 
 /// Budget consumed by runs.

@@ -6,14 +6,14 @@ use super::{BudgetUsage, FirstRequest, IdempotencyKey, MessageRange, OpenApprova
 use crate::Fault;
 use crate::search::SearchScope;
 use parlor_model::audit::{AuditFilter, AuditRecord};
-use parlor_model::query::{MailPage, Page, Recent};
+use parlor_model::query::{EntryPage, MailPage, Page, Recent};
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationId,
-    CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId,
-    KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
-    Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SecondFactor,
-    SecretHash, Seq, Service, Session, SignIn, SignInId, SigningKey, Subscription, Task, TaskId, Time,
-    Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationEntry,
+    ConversationId, CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt,
+    Invitation, InvitationId, KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission,
+    MissionId, MissionScope, Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run,
+    RunContext, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId,
+    SigningKey, Subscription, Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -230,10 +230,15 @@ pub trait ReadRuns {
     fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault>;
     /// The queued and running runs of a room, oldest first.
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault>;
-    /// Whether an agent has a queued or running run in any room.
+    /// The queued and running runs in a session of an agent, oldest first.
+    fn open_runs_of_session(&mut self, agent: &AgentId, session: &SessionId) -> Result<Vec<Run>, Fault>;
+    /// The queued and running runs without a room, of the agents of this user, oldest first.
+    fn open_runs_of_owner(&mut self, owner: &UserId) -> Result<Vec<Run>, Fault>;
+    /// Whether an agent has a queued or running run.
     fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault>;
-    /// Runs and tokens of an agent in a room, over the runs queued since then; refused runs do not count.
-    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault>;
+    /// Runs and tokens of an agent in a room or session, over the runs queued since then; refused runs do not count. The
+    /// runs of a room include those in sessions with this room.
+    fn spent(&mut self, context: &RunContext, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault>;
     /// Number of runs that `agent` got in a room since then because the agent `by` addressed it; refused runs
     /// do not count.
     fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault>;
@@ -243,6 +248,8 @@ pub trait ReadRuns {
     fn open_runs(&mut self) -> Result<Vec<Run>, Fault>;
     /// The newest runs of a room, newest first.
     fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault>;
+    /// The newest runs without a room, of the agents of this user, newest first.
+    fn runs_of_owner(&mut self, owner: &UserId, limit: usize) -> Result<Vec<Run>, Fault>;
     /// Runs that were started from within a run, oldest first.
     fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault>;
     /// Runs of an agent: first the queued and running ones, newest first, then the ended ones, last ended
@@ -251,6 +258,18 @@ pub trait ReadRuns {
     fn plan(&mut self, room: &RoomId, agent: &AgentId) -> Result<Option<CurrentPlan>, Fault>;
     /// The current plans of the agents in a room, by agent.
     fn plans(&mut self, room: &RoomId) -> Result<Vec<CurrentPlan>, Fault>;
+}
+
+/// Conversation logs of sessions.
+pub trait ReadConversations {
+    /// Entries of a session, oldest first.
+    fn conversation(
+        &mut self,
+        agent: &AgentId,
+        session: &SessionId,
+        page: EntryPage,
+        limit: usize,
+    ) -> Result<Vec<ConversationEntry>, Fault>;
 }
 
 /// Approvals and approval rules.
@@ -307,6 +326,7 @@ pub trait Lookup:
     + ReadAgents
     + ReadMail
     + ReadRuns
+    + ReadConversations
     + ReadApprovals
     + ReadMissions
     + ReadTasks
@@ -326,6 +346,7 @@ impl<T> Lookup for T where
         + ReadAgents
         + ReadMail
         + ReadRuns
+        + ReadConversations
         + ReadApprovals
         + ReadMissions
         + ReadTasks

@@ -8,6 +8,7 @@ mod agents;
 mod annotations;
 pub(crate) mod answer_budget;
 mod approvals;
+mod conversations;
 mod gateways;
 mod invitations;
 mod keys;
@@ -165,6 +166,7 @@ queries! {
     ListAuditRecords,
     ListBookmarks,
     ListChildRuns,
+    ListConversation,
     ListDeadLetters,
     ListDestinationHistory,
     ListGateways,
@@ -176,6 +178,7 @@ queries! {
     ListMissions,
     ListNewMail,
     ListOpenQuestions,
+    ListOwnApprovals,
     ListOwnTasks,
     ListPins,
     ListPlans,
@@ -213,6 +216,7 @@ queries! {
     MaySpawnAgents,
     MayUpload,
     NeedsSetup,
+    SearchConversations,
     SearchMessages,
     SearchUsers,
 }

@@ -11,7 +11,8 @@ use crate::hub::WeakHub;
 use parlor_model::command::{AppendNoop, FinishRun, RunStart, StartRun};
 use parlor_model::query::Page;
 use parlor_model::{
-    AddressedBy, AgentReply, Caller, MemberId, Message, Refusal, RunId, RunOutcome, RunTrigger, StartedRun,
+    AddressedBy, AgentReply, Caller, MemberId, Message, Refusal, RunId, RunOutcome, RunPlace, RunTrigger,
+    StartedRun,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -80,6 +81,12 @@ impl Hosting {
                 self.hub
                     .tasks()
                     .spawn(async move { hosting.end_unstarted_run(run, RunOutcome::Cancelled).await });
+            }
+            Action::RefuseRun(run) => {
+                let reason = "the gateway of the agent does not run sessions";
+                self.hub.tasks().spawn(async move {
+                    hosting.end_unstarted_run(run, RunOutcome::Refused(reason.into())).await
+                });
             }
             Action::SendRoomContext(room) => {
                 let _ = self.send_room_context(&room, None).await;
@@ -150,7 +157,9 @@ impl Hosting {
                 return;
             }
         }
-        let _ = self.send_room_context(&started.room.id, Some(agent)).await;
+        if let Some(room) = &started.room {
+            let _ = self.send_room_context(&room.id, Some(agent)).await;
+        }
         let on_parlor_gateway = self.hub.scheduler().lock().is_on_parlor_gateway(agent);
         // If the earlier messages cannot be read, the run starts without them.
         let earlier = if on_parlor_gateway {
@@ -164,18 +173,23 @@ impl Hosting {
         // it.
         if let Some(host) = host.filter(|_| scheduler.is_active(&started.run.id)) {
             // The agent may have moved to another gateway since the messages were loaded.
-            let earlier = if scheduler.is_on_parlor_gateway(agent) { earlier } else { Vec::new() };
+            let is_on_parlor_gateway = scheduler.is_on_parlor_gateway(agent);
+            if started.run.session().is_some() && !scheduler.runs_sessions(agent) {
+                return;
+            }
+            let earlier = if is_on_parlor_gateway { earlier } else { Vec::new() };
             host.send(HostCommand::StartRun { started, earlier });
         }
     }
 
-    /// Loads the messages before the trigger that the agent may see, oldest first.
+    /// Loads the messages before the trigger that the agent may see, oldest first. A session has its own context, so
+    /// its runs get none.
     async fn load_context_messages(&self, started: &StartedRun) -> Result<Vec<Arc<Message>>, Refusal> {
         let member = MemberId::Agent(started.run.agent.clone());
-        let room = started.room.id.clone();
+        let RunPlace::Room(room) = started.run.place.clone() else { return Ok(Vec::new()) };
         let before = match &started.prompt {
             RunTrigger::Message(message) => Some(message.seq),
-            RunTrigger::Task(_) | RunTrigger::Arrival { .. } => None,
+            RunTrigger::Task(_) | RunTrigger::Arrival { .. } | RunTrigger::Prompt(_) => None,
         };
         self.hub
             .read_snapshot(move |_, store| {

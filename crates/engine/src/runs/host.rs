@@ -2,7 +2,7 @@
 
 use parlor_model::{
     Agent, AgentId, AgentStatus, Approval, ApprovalKind, Decision, GatewayRequest, Inquiry, Member, Message,
-    MessageId, Room, RoomId, RunId, RunOutcome, StartedRun, UserId,
+    MessageId, Room, RoomId, RunContext, RunId, RunOutcome, StartedRun, UserId,
 };
 use std::sync::Arc;
 
@@ -25,19 +25,19 @@ pub enum HostCommand {
     /// it is merged into `run` when the gateway reports that the agent accepted the message.
     Inject {
         agent: AgentId,
-        room: RoomId,
+        context: RunContext,
         run: RunId,
         added: RunId,
         message: Arc<Message>,
     },
     Stop {
         agent: AgentId,
-        room: RoomId,
+        context: RunContext,
     },
     /// The end of a run is committed.
     Ended {
         agent: AgentId,
-        room: RoomId,
+        context: RunContext,
         run: RunId,
         outcome: RunOutcome,
     },
@@ -45,7 +45,7 @@ pub enum HostCommand {
     /// the number of bytes of the next part.
     Resumed {
         agent: AgentId,
-        room: RoomId,
+        context: RunContext,
         run: RunId,
         heard: (usize, usize),
     },

@@ -18,5 +18,5 @@ mod triage;
 pub use handle::SchedulerHandle;
 pub use host::{Host, HostCommand, RoomPeer};
 pub use hosting::{ApprovalRequest, GatewayAnswer, Hosting, ReplyRef, ReplySlot, RunCompletion};
-pub use scheduler::GatewayConnectionId;
+pub use scheduler::{GatewayAbilities, GatewayConnectionId};
 pub use triage::RuleBasedTriage;

@@ -4,7 +4,7 @@
 //! them. Pure state without I/O: callers pass in events and the current time.
 
 use super::scheduler::STORE_RETRY_DELAY;
-use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId};
+use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId, RunPlace};
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ pub struct PendingApprovals {
 
 struct OpenApproval {
     agent: AgentId,
-    room: RoomId,
+    place: RunPlace,
     deadline: Instant,
     /// Time of the last attempt to commit the expiry.
     expiry_submitted_at: Option<Instant>,
@@ -26,11 +26,11 @@ struct OpenApproval {
 
 impl PendingApprovals {
     pub fn add(&mut self, approval: &Approval, open_for: Duration, now: Instant) {
-        let Approval { id, agent, room, .. } = approval;
+        let Approval { id, agent, place, .. } = approval;
         // A repeated request does not extend the deadline.
         self.open.entry(id.clone()).or_insert_with(|| OpenApproval {
             agent: agent.clone(),
-            room: room.clone(),
+            place: place.clone(),
             deadline: now + open_for,
             expiry_submitted_at: None,
         });
@@ -62,8 +62,8 @@ impl PendingApprovals {
     }
 
     pub fn room_removed(&mut self, room: &RoomId) {
-        self.open.retain(|_, open| open.room != *room);
-        self.undelivered.retain(|_, approval| approval.room != *room);
+        self.open.retain(|_, open| open.place.room() != Some(room));
+        self.undelivered.retain(|_, approval| approval.place.room() != Some(room));
     }
 
     pub fn forget(&mut self, id: &ApprovalId) {
@@ -106,7 +106,7 @@ mod tests {
         Approval {
             id: ApprovalId::stored(id),
             run: RunId::stored(run),
-            room: RoomId::stored("room"),
+            place: RunPlace::Room(RoomId::stored("room")),
             agent: AgentId::stored("coder"),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("laptop"),

@@ -21,7 +21,7 @@ mod triage_fallback;
 
 pub use actions::Action;
 pub use approvals::RunForApproval;
-pub use connections::{GatewayConnection, GatewayConnectionId, OnlineAgent};
+pub use connections::{GatewayAbilities, GatewayConnection, GatewayConnectionId, OnlineAgent};
 pub use ends::{PendingEnd, RunToFinish};
 pub use injection::InjectionOffer;
 use injection::Injections;
@@ -34,8 +34,8 @@ use super::inquiries::Inquiries;
 use super::pending_approvals::PendingApprovals;
 use super::terminal::TerminalFilter;
 use parlor_model::{
-    AgentId, AgentStatus, Approval, ConversationId, Event, MemberChange, MessageId, RoomId, Run, RunId,
-    RunOutcome, RunState, Time,
+    AgentId, AgentStatus, Approval, ConversationId, Event, MemberChange, MessageId, RoomId, Run, RunContext,
+    RunId, RunOutcome, RunPlace, RunState, Time,
 };
 use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -59,8 +59,8 @@ pub struct Scheduler {
     running: HashMap<RunId, ActiveRun>,
     runs_of: HashMap<AgentId, Vec<RunId>>,
     /// Stopped runs whose gateway has not confirmed the stop, with the time of the stop. Until it does, or
-    /// until the agent's next run in the room starts, new replies of the agent in that room are dropped.
-    stopped: HashMap<(AgentId, RoomId), Instant>,
+    /// until the agent's next run in the context starts, new replies of the agent in that context are dropped.
+    stopped: HashMap<(AgentId, RunContext), Instant>,
     /// Changed rooms whose context has to be sent again to the agents in them.
     stale_room_contexts: BTreeSet<RoomId>,
     /// Runs that were cancelled while queued and have to be ended in the store.
@@ -75,7 +75,7 @@ pub struct Scheduler {
     /// Rewind requests for offline agents, oldest first. Sent when the agent comes online.
     pending_rewinds: HashMap<AgentId, Vec<(RoomId, MessageId)>>,
     /// Token buckets that limit the runs started without a triage decision.
-    triage_fallback: HashMap<(AgentId, RoomId), TriageFallbackBucket>,
+    triage_fallback: HashMap<(AgentId, RunContext), TriageFallbackBucket>,
     /// Queued runs that wait for a token of their triage fallback bucket, with the time of the next refill.
     held_until: HashMap<RunId, Instant>,
     queues: Queues,
@@ -88,7 +88,7 @@ pub struct Scheduler {
 #[derive(Debug)]
 struct QueuedRun {
     run: RunId,
-    room: RoomId,
+    place: RunPlace,
     message: Option<MessageId>,
     preview: Box<str>,
     at: Time,
@@ -98,7 +98,7 @@ struct QueuedRun {
 
 /// A run whose start is committed and whose end is not.
 struct ActiveRun {
-    room: RoomId,
+    place: RunPlace,
     conversation: ConversationId,
     reply: Option<MessageId>,
     terminal: TerminalFilter,
@@ -150,16 +150,16 @@ impl Scheduler {
             Event::RoomRemoved { room, .. } => {
                 self.pending_approvals.room_removed(room);
                 self.queues.forget_published(|_, of| of == room);
-                let (agents, lost) = self.in_room(room);
+                let (active, lost) = self.in_room(room);
                 for (run, agent) in lost {
                     self.forget(&run, &agent);
                 }
-                for agent in agents {
-                    self.stop(agent, room, now);
+                for (agent, context) in active {
+                    self.stop(agent, context, now);
                 }
                 self.stale_room_contexts.remove(room);
                 self.drop_pending_rewinds(room, None);
-                self.triage_fallback.retain(|(_, undecided), _| undecided != room);
+                self.triage_fallback.retain(|(_, undecided), _| undecided.room() != Some(room));
             }
             Event::AgentChanged { agent, .. } => {
                 if let Some(online) = self.online_agents.get_mut(&agent.id) {
@@ -190,20 +190,23 @@ impl Scheduler {
         }
     }
 
-    /// Returns the agents with an active run in a room, and all active and queued runs there.
-    fn in_room(&self, room: &RoomId) -> (BTreeSet<AgentId>, Vec<(RunId, AgentId)>) {
-        let (mut agents, mut runs) = (BTreeSet::new(), Vec::new());
+    /// Returns the agents with an active run in a room and its context, and all active and queued runs there.
+    fn in_room(&self, room: &RoomId) -> (BTreeSet<(AgentId, RunContext)>, Vec<(RunId, AgentId)>) {
+        let (mut active, mut runs) = (BTreeSet::new(), Vec::new());
         for (agent, of_agent) in &self.runs_of {
-            for run in of_agent.iter().filter(|run| self.running.get(*run).is_some_and(|l| l.room == *room)) {
-                agents.insert(agent.clone());
-                runs.push((run.clone(), agent.clone()));
+            for run in of_agent {
+                let live = self.running.get(run).filter(|live| live.place.room() == Some(room));
+                if let Some(live) = live {
+                    active.insert((agent.clone(), live.place.context()));
+                    runs.push((run.clone(), agent.clone()));
+                }
             }
         }
         for (agent, queue) in &self.queued {
-            let here = queue.iter().filter(|waiting| waiting.room == *room);
+            let here = queue.iter().filter(|waiting| waiting.place.room() == Some(room));
             runs.extend(here.map(|waiting| (waiting.run.clone(), agent.clone())));
         }
-        (agents, runs)
+        (active, runs)
     }
 
     fn apply_run(&mut self, run: &Run, now: Instant) {
@@ -213,9 +216,9 @@ impl Scheduler {
                 if !queue.iter().any(|waiting| waiting.run == run.id) {
                     queue.push_back(QueuedRun {
                         run: run.id.clone(),
-                        room: run.room.clone(),
-                        message: run.trigger.clone(),
-                        preview: self.queues.preview(run.trigger.as_ref()),
+                        place: run.place.clone(),
+                        message: run.message().cloned(),
+                        preview: self.queues.preview(run),
                         at: run.queued_at,
                         may_join: injection::may_join(run),
                     });
@@ -229,9 +232,9 @@ impl Scheduler {
             }
             RunState::Running => {
                 self.forget(&run.id, &run.agent);
-                self.stopped.remove(&(run.agent.clone(), run.room.clone()));
+                self.stopped.remove(&(run.agent.clone(), run.place.context()));
                 let live = ActiveRun {
-                    room: run.room.clone(),
+                    place: run.place.clone(),
                     conversation: run.lineage.conversation.clone(),
                     reply: None,
                     terminal: TerminalFilter::default(),
@@ -250,7 +253,7 @@ impl Scheduler {
                 // The scheduler did not request this end, so a stop must be sent to the gateway.
                 let unknown = self.running.get(&run.id).is_some_and(|live| live.ending.is_none());
                 if unknown && run.state == RunState::Ended(RunOutcome::Cancelled) {
-                    self.stop(run.agent.clone(), &run.room, now);
+                    self.stop(run.agent.clone(), run.place.context(), now);
                 }
                 self.report_ended_run(run);
                 self.forget(&run.id, &run.agent);

@@ -18,8 +18,8 @@ impl Hosting {
     pub(super) async fn triage(&self, run: &Run) -> Result<TriageDecision, Refusal> {
         let (triaged_run, run) = (run, run.clone());
         let case = self.hub.read_snapshot(move |_, store| {
-            let Some(trigger) = &run.trigger else { return Ok(None) };
-            let found = (store.agent(&run.agent)?, store.message(trigger)?, store.room(&run.room)?);
+            let (Some(trigger), Some(room)) = (run.message(), run.room()) else { return Ok(None) };
+            let found = (store.agent(&run.agent)?, store.message(trigger)?, store.room(room)?);
             let (Some(agent), Some(message), Some(room)) = found else { return Ok(None) };
             let mut candidates = Vec::new();
             for run in

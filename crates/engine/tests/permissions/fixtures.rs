@@ -3,8 +3,8 @@
 use crate::callers::lobby;
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ConversationId, Destination, Lineage, Message, MessageId,
-    MessageKind, ModelAccess, ModelApi, Router, RouterId, Run, RunId, RunState, Sender, Seq, Time, Usage,
-    UserId,
+    MessageKind, ModelAccess, ModelApi, Router, RouterId, Run, RunCause, RunId, RunPlace, RunState, Sender,
+    Seq, Time, Usage, UserId,
 };
 use std::sync::Arc;
 
@@ -13,11 +13,9 @@ pub fn run() -> Run {
     Run {
         id: RunId::stored("run"),
         agent: agent.clone(),
-        room: lobby(),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(lobby()),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored("c"), agent),
         parent: None,

@@ -10,8 +10,8 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest, CurrentPlan,
     Destination, File, Forwarded, GatewayId, HubSettings, InputDigest, Invitation, InvitationId, KeyId,
     MediaType, Member, MemberId, Message, MessageId, Pairing, Path, Payload, Pin, Plan, PlanState, Room,
-    RoomId, RoomRole, RunId, Scope, SecretHash, Sender, Seq, SiteRole, Task, TaskId, TaskPriority,
-    TaskStatus, Time, Upload, UploadId, UploadPurpose, UserId, Visibility,
+    RoomId, RoomRole, RunId, RunPlace, Scope, SecretHash, Sender, Seq, SessionId, SiteRole, Task, TaskId,
+    TaskPriority, TaskStatus, Time, Upload, UploadId, UploadPurpose, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -348,7 +348,7 @@ pub const APPROVAL: Stored = |_| {
     let approval = Approval {
         id: ApprovalId::stored("approval"),
         run: RunId::stored("run"),
-        room: lobby(),
+        place: RunPlace::Room(lobby()),
         agent: AgentId::stored("coder"),
         agent_name: "Coder".into(),
         gateway: GatewayId::stored("gateway"),
@@ -378,6 +378,16 @@ pub const APPROVAL_IN_NO_ROOM: Stored = |who| {
     // The store removes the approvals of a room with the room, so the approval is added afterwards.
     let mut changes = NO_ROOM(who);
     changes.extend(APPROVAL(who));
+    changes
+};
+/// An approval without a room of an agent of the column `AgentOwner`.
+pub const APPROVAL_IN_A_SESSION: Stored = |who| {
+    let mut changes = APPROVAL(who);
+    if let (Some(Change::Approval(ApprovalChange::PutApproval(approval))), Some(owner)) =
+        (changes.first_mut(), CallerKind::AgentOwner.user())
+    {
+        Arc::make_mut(approval).place = RunPlace::Session { session: SessionId::main(), room: None, owner };
+    }
     changes
 };
 pub const OWN_APPROVAL_RULE: Stored = |who| put_rule(who.user().unwrap_or_else(other_user));

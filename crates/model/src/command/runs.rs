@@ -2,7 +2,8 @@
 //! starts and ends them.
 
 use crate::{
-    AgentId, Chunk, Member, Message, MessageId, Origin, Room, RoomId, Run, RunId, RunOutcome, Task, Usage,
+    AgentId, Chunk, Member, Message, MessageId, Origin, Room, RoomId, Run, RunId, RunOutcome, SessionId,
+    Task, Usage,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -25,7 +26,9 @@ pub enum RunStart {
 pub struct StartedRun {
     pub run: Arc<Run>,
     pub prompt: RunTrigger,
-    pub room: Arc<Room>,
+    /// Room of the run, if it has one.
+    pub room: Option<Arc<Room>>,
+    /// Members of the room.
     pub members: Arc<[Member]>,
 }
 
@@ -38,9 +41,39 @@ pub enum RunTrigger {
     Arrival {
         name: Box<str>,
     },
+    /// Prompt of a run in a session.
+    Prompt(Arc<str>),
 }
 
-/// Merges a queued run into an active run of the same agent and room, after its message was injected there.
+/// Queues a run in a session, and creates the session if the agent does not have it. Returns the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartTurn {
+    pub agent: AgentId,
+    pub session: SessionId,
+    pub cause: TurnCause,
+}
+
+/// Why a run in a session is started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TurnCause {
+    /// The owner of the agent, or a site admin, requests it.
+    Explicit { prompt: Arc<str> },
+    /// Messages of the session's mailbox, oldest first, which the hub itself has leased.
+    Batch {
+        messages: Vec<MessageId>,
+        /// Number of runs for these messages so far, including this one.
+        attempt: u32,
+    },
+}
+
+/// Stops the active run in a session of an agent and cancels its queued runs there. Returns those runs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StopSession {
+    pub agent: AgentId,
+    pub session: SessionId,
+}
+
+/// Merges a queued run into an active run of the same agent in the same context, after its message was injected there.
 /// Returns the merged run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MergeRun {

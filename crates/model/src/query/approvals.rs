@@ -9,9 +9,13 @@ pub struct ListApprovals {
     pub room: RoomId,
 }
 
-/// Open question sets in all rooms of the caller.
+/// Open question sets in all rooms of the caller and in the sessions of the caller's agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListOpenQuestions;
+
+/// Open approvals without a room, of the caller's agents, oldest first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListOwnApprovals;
 
 /// Approval rules of a room: tools that agents may use there without asking.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -1,6 +1,6 @@
 //! Queries about runs, and their answers.
 
-use crate::{AgentId, Inquiry, MessageId, QueuedMessage, RoomId, RoomSelection, Run, RunId};
+use crate::{AgentId, Inquiry, MessageId, QueuedMessage, RoomId, RoomSelection, Run, RunId, RunPlace};
 use serde::{Deserialize, Serialize};
 
 /// A run with the name of its agent.
@@ -24,7 +24,7 @@ pub struct GetRunMessages {
     pub run: RunId,
 }
 
-/// Newest runs of the selected rooms, or of all rooms of the caller.
+/// Newest runs of the selected rooms, or of all rooms of the caller and of the sessions of the caller's agents.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRuns {
     pub rooms: RoomSelection,
@@ -37,24 +37,25 @@ pub struct ListRunsOfMessage {
     pub message: MessageId,
 }
 
-/// Runs of an agent in the caller's rooms: queued and active runs first, then the latest ended runs.
+/// Runs of an agent in the caller's rooms and, for the owner of the agent, in its sessions: queued and active runs first, then the latest ended runs.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListRunsOfAgent {
     pub agent: AgentId,
     pub limit: usize,
 }
 
-/// Queued runs in a room, or in all rooms of the caller, oldest first in each room.
+/// Queued runs in a room, or in all rooms of the caller and the sessions of the caller's agents, oldest first in each
+/// place.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ListQueue {
     pub room: Option<RoomId>,
 }
 
-/// A queued run of an agent in a room.
+/// A queued run of an agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueEntry {
     pub agent: AgentId,
-    pub room: RoomId,
+    pub place: RunPlace,
     pub item: QueuedMessage,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::App;
 use parlor_engine::runs::{
-    ApprovalRequest, GatewayAnswer, GatewayConnectionId, Host, ReplyRef, RunCompletion,
+    ApprovalRequest, GatewayAbilities, GatewayAnswer, GatewayConnectionId, Host, ReplyRef, RunCompletion,
 };
 use parlor_model::command::{
     AgentRegistration, ConnectGateway, DisconnectGateway, HostAgent, RegisterAgent, Registered,
@@ -35,7 +35,8 @@ impl GatewayAgents {
         };
         app.hub.execute(&caller, connect).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
-        match app.hub.hosting().gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
+        let abilities = GatewayAbilities { by_room: auth.by_room, in_sessions: auth.by_room };
+        match app.hub.hosting().gateway_connected(&owner, gateway.clone(), abilities, host) {
             Ok(connection) => Ok(Self { caller, gateway, connection }),
             Err(refusal) => {
                 let disconnect = DisconnectGateway { gateway };
@@ -81,28 +82,31 @@ impl GatewayAgents {
                 };
                 hub.complete_reply(reply_ref(connection, &reply)?, finished).await
             }
-            GatewayMessage::Resume { agent, room, run } => hub.resume(connection, &agent, &room, &run).await,
-            GatewayMessage::Added { agent, room, run, added } => {
-                hub.injection_accepted(connection, &agent, &room, &run, &added).await
+            GatewayMessage::Resume { agent, context, run } => {
+                hub.resume(connection, &agent, &context, &run).await
+            }
+            GatewayMessage::Added { agent, context, run, added } => {
+                hub.injection_accepted(connection, &agent, &context, &run, &added).await
             }
             GatewayMessage::Status { agent, status, queue_depth } => {
                 hub.report_status(connection, &agent, status_of(status), queue_depth).await;
                 Ok(())
             }
-            GatewayMessage::Terminal { agent, room, data } => {
-                hub.terminal(connection, &agent, room.as_ref(), &data);
+            GatewayMessage::Terminal { agent, context, data } => {
+                hub.terminal(connection, &agent, context.as_ref(), &data);
                 Ok(())
             }
             GatewayMessage::Auth(_) | GatewayMessage::Ping { .. } => Ok(()),
-            GatewayMessage::RunEvent { agent, room, event: RunEvent::Plan(plan), .. } => {
-                hub.update_plan(connection, &agent, room.as_ref(), plan).await
+            GatewayMessage::RunEvent { agent, context, event: RunEvent::Plan(plan), .. } => {
+                hub.update_plan(connection, &agent, context.as_ref(), plan).await
             }
-            GatewayMessage::RunEvent { agent, room, event: RunEvent::Questions(questions), .. } => {
-                let room = room.or_else(|| hub.room_of(&agent)).ok_or(Refusal::NotFound(EntityKind::Room))?;
+            GatewayMessage::RunEvent { agent, context, event: RunEvent::Questions(questions), .. } => {
+                let context = context.or_else(|| hub.context_of(&agent));
+                let context = context.ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let request = ApprovalRequest {
                     connection,
                     agent: &agent,
-                    room: &room,
+                    context: &context,
                     request: &questions.id,
                     tool: "ask_user",
                     is_own_tool: false,
@@ -112,8 +116,8 @@ impl GatewayAgents {
                 };
                 hub.request_approval(request).await
             }
-            GatewayMessage::RunEvent { agent, room, event, .. } => {
-                hub.run_event(&self.caller, connection, &agent, room.as_ref(), event).await
+            GatewayMessage::RunEvent { agent, context, event, .. } => {
+                hub.run_event(&self.caller, connection, &agent, context.as_ref(), event).await
             }
             GatewayMessage::TaskUpdate { task, status, result } => {
                 let task = task.ok_or(Refusal::NotFound(EntityKind::Task))?;
@@ -122,13 +126,13 @@ impl GatewayAgents {
                 hub.report_task(&self.caller, connection, task, status, result).await
             }
             GatewayMessage::Permission(form) => {
-                let room = form.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
+                let context = form.context.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
                 let digest = canonical::digest(&form.input).ok_or(Refusal::Invalid(Vec::new()))?;
                 let timeout = form.timeout_ms.map_or(Duration::MAX, Duration::from_millis);
                 let request = ApprovalRequest {
                     connection,
                     agent: &form.agent,
-                    room,
+                    context,
                     request: &form.request,
                     tool: &form.tool,
                     is_own_tool: form.is_own_tool(),
@@ -186,11 +190,11 @@ impl GatewayAgents {
     }
 }
 
-/// Resolves the target of a reply frame; an invalid room or message id yields a not-found refusal.
+/// Resolves the target of a reply frame; an invalid room, session or message id yields a not-found refusal.
 fn reply_ref(connection: GatewayConnectionId, from: &ReplyTarget) -> Result<ReplyRef<'_>, Refusal> {
-    let room = from.room.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
+    let context = from.context.as_ref().ok_or(Refusal::NotFound(EntityKind::Room))?;
     let reply = from.message.as_ref().ok_or(Refusal::NotFound(EntityKind::Message))?;
-    Ok(ReplyRef { connection, agent: &from.agent, room, reply, run: from.run.as_ref() })
+    Ok(ReplyRef { connection, agent: &from.agent, context, reply, run: from.run.as_ref() })
 }
 
 fn status_of(status: Status) -> parlor_model::AgentStatus {

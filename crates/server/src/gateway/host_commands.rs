@@ -17,10 +17,10 @@ pub fn encode(command: &HostCommand) -> String {
             egress::room_context(agent, room, &peers.collect::<Vec<_>>())
         }
         HostCommand::StartRun { started, earlier } => egress::send_to_agent(started, earlier),
-        HostCommand::Inject { agent, room, run, added, message } => {
-            egress::add_to_run(agent, room, run, added, message)
+        HostCommand::Inject { agent, context, run, added, message } => {
+            egress::add_to_run(agent, context, run, added, message)
         }
-        HostCommand::Stop { agent, room } => egress::stop_agent(agent, Some(room)),
+        HostCommand::Stop { agent, context } => egress::stop_agent(agent, Some(context)),
         HostCommand::Inquiry { agent, room, by, request, inquiry } => {
             egress::inquiry(agent, room.as_ref(), by, request, inquiry)
         }
@@ -28,8 +28,12 @@ pub fn encode(command: &HostCommand) -> String {
             egress::gateway_request(request, gateway_request)
         }
         HostCommand::Rewind { agent, room, message } => egress::rewind_agent(agent, room, message),
-        HostCommand::Ended { agent, room, run, outcome } => egress::run_ended(agent, room, run, outcome),
-        HostCommand::Resumed { agent, room, run, heard } => egress::run_resumed(agent, room, run, *heard),
+        HostCommand::Ended { agent, context, run, outcome } => {
+            egress::run_ended(agent, context, run, outcome)
+        }
+        HostCommand::Resumed { agent, context, run, heard } => {
+            egress::run_resumed(agent, context, run, *heard)
+        }
         HostCommand::Remove { agent } => egress::remove_agent(agent),
         HostCommand::Decided { agent, request, kind: ApprovalKind::Tool, decision } => {
             egress::permission_response(agent, request, decision)

@@ -4,7 +4,7 @@ use super::agents::GatewayAgents;
 use super::host_commands::encode;
 use crate::App;
 use parlor_engine::HUB;
-use parlor_engine::runs::{Host, HostCommand};
+use parlor_engine::runs::{GatewayAbilities, Host, HostCommand};
 use parlor_model::{Caller, GatewayId, Refusal, UserId};
 use parlor_wire::agentim::gateway::ingress;
 use std::sync::Arc;
@@ -20,7 +20,8 @@ pub async fn host_locally(
 ) -> Result<(), Refusal> {
     let host = Arc::new(ChannelHost { outgoing, receiver_stalled: Notify::new() });
     let gateway = GatewayId::stored(HUB);
-    let connection = app.hub.hosting().gateway_connected(owner, gateway.clone(), true, host.clone())?;
+    let connection =
+        app.hub.hosting().gateway_connected(owner, gateway.clone(), GatewayAbilities::ALL, host.clone())?;
     let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, connection };
     loop {
         let text = tokio::select! {

@@ -19,7 +19,7 @@ use parlor_model::query::{
     GetRun, GetRunMessages, ListChildRuns, ListOpenQuestions, ListQueue, ListRooms, ListRuns, MayPromptAgent,
     NamedRun,
 };
-use parlor_model::{AgentId, ApprovalId, Caller, EntityKind, Refusal, RoomSelection, RunId, RunState};
+use parlor_model::{AgentId, ApprovalId, Caller, EntityKind, Refusal, RoomSelection, Run, RunId, RunState};
 use parlor_wire::events::ingress;
 use parlor_wire::events::rest::{
     AgentRun, Cancelled, ChatAccepted, NewAnswers, NewCancel, NewChat, OpenQuestion, QueueItem, QueueList,
@@ -134,7 +134,12 @@ pub async fn queue(
     let agent = params.agent_id.as_deref().map(agent_id).transpose()?;
     let queued = app.hub.read(&caller, ListQueue { room }).await?;
     let matching = queued.iter().filter(|queued| agent.as_ref().is_none_or(|agent| *agent == queued.agent));
-    let items = matching.map(|queued| QueueItem::new(&queued.item, &queued.room, &queued.agent)).collect();
+    let items = matching
+        .map(|queued| {
+            let place = &queued.place;
+            QueueItem::new(&queued.item, place.room(), place.session(), &queued.agent)
+        })
+        .collect();
     Ok(bare_json(QueueList { items }))
 }
 
@@ -179,7 +184,8 @@ pub async fn runs(
 
 fn run_list(app: &App, runs: &[NamedRun]) -> Items<AgentRun> {
     let roots = app.hub.roots();
-    items(runs.iter().map(|(run, name)| AgentRun::new(run, name, roots.of(&run.room).as_deref())))
+    let root = |run: &Run| run.room().and_then(|room| roots.of(room));
+    items(runs.iter().map(|(run, name)| AgentRun::new(run, name, root(run).as_deref())))
 }
 
 /// Query parameters of `GET /api/agent-children` and `GET /api/agent-context`; only the latter uses `view`.
@@ -213,7 +219,7 @@ pub async fn context(
     let messages = GetRunMessages { run: run.clone() };
     let (run, name) = app.hub.read(&caller, GetRun { run }).await?;
     let messages = app.hub.read(&caller, messages).await?;
-    let root = app.hub.roots().of(&run.room);
+    let root = run.room().and_then(|room| app.hub.roots().of(room));
     Ok(bare_json(RunContext::new(&run, &name, root.as_deref(), &messages, raw)))
 }
 

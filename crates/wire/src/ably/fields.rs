@@ -59,6 +59,7 @@ pub fn name(field: Field) -> &'static str {
         | Field::Password
         | Field::Pattern
         | Field::PlanText
+        | Field::Prompt
         | Field::ProjectRoot
         | Field::Reason
         | Field::Recipient

@@ -169,8 +169,8 @@ pub fn signal(signal: &Signal) -> Option<String> {
         Signal::Presence { user, username, online } => {
             ServerFrame::Presence(Presence { user_id: user.as_str(), username, online: *online })
         }
-        Signal::Chunk { room, agent, agent_name, message, chunk, first } => {
-            return Some(agents::chunk(room, agent, agent_name, message, chunk, *first));
+        Signal::Chunk { place, agent, agent_name, message, chunk, first } => {
+            return Some(agents::chunk(place, agent, agent_name, message, chunk, *first));
         }
         Signal::Terminal { room, agent, agent_name, data } => ServerFrame::TerminalData(TerminalData {
             agent_id: agent.as_str(),

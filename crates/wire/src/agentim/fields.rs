@@ -96,6 +96,7 @@ fn name(field: Field) -> &'static str {
         | Field::MissionText
         | Field::Observers
         | Field::PlanText
+        | Field::Prompt
         | Field::Recipient
         | Field::RoutedText
         | Field::Session

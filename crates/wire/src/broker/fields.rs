@@ -34,6 +34,7 @@ fn name(field: Field) -> &'static str {
         | Field::Path
         | Field::Payload
         | Field::Pattern
+        | Field::Prompt
         | Field::Recipient
         | Field::Source
         | Field::Subscriptions

@@ -308,14 +308,14 @@ fn ended<'a>(run: &'a Run, logged_event: &LoggedEvent) -> Vec<UiMessage<'a>> {
     }
     let milliseconds = |started: parlor_model::Time| (logged_event.at.0 - started.0).max(0) / 1000;
     let duration_ms = run.started_at.map(milliseconds);
-    let message = |id: String, subject| UiMessage::new(id, subject).in_room(&run.room).by_agent(&run.agent);
+    let message = |id: String, subject| UiMessage::new(id, subject).at(&run.place).by_agent(&run.agent);
     let result = RunResult {
         kind: "none",
         status: status(outcome),
         handled: duration_ms.is_some(),
         reason: outcome.reason(),
     };
-    let message_id = run.trigger.as_ref().map(MessageId::as_str);
+    let message_id = run.message().map(MessageId::as_str);
     let data = RunOutcomeData { outcome: result, run_id: run.id.as_str(), message_id };
     let ended = message(format!("run-outcome-{}", run.id), Subject::RunOutcome(data)).text("Run outcome");
     let Some(duration_ms) = duration_ms else { return vec![ended] };
@@ -390,7 +390,7 @@ fn asked(approval: &Approval) -> Option<UiMessage<'_>> {
             UiMessage::new(format!("approval-{id}"), Subject::ApprovalAsked(data))
         }
     };
-    Some(message.in_room(&approval.room).by_agent(&approval.agent))
+    Some(message.at(&approval.place).by_agent(&approval.agent))
 }
 
 fn decided(approval: &Approval) -> UiMessage<'_> {
@@ -426,7 +426,7 @@ fn decided(approval: &Approval) -> UiMessage<'_> {
             UiMessage::new(format!("approval-{id}"), Subject::ApprovalResolved(data))
         }
     };
-    message.rev(2).in_room(&approval.room).by_agent(&approval.agent)
+    message.rev(2).at(&approval.place).by_agent(&approval.agent)
 }
 
 fn about_room(room: &Room) -> RoomData<'_> {

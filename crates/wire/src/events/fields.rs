@@ -20,7 +20,9 @@ fn name(field: Field) -> &'static str {
         Field::SelectedRoom => "session_id",
         Field::Text => "message",
         // Fields with the same name in the API.
-        Field::Agents | Field::Answers | Field::MissionText | Field::PlanText => field.as_str(),
+        Field::Agents | Field::Answers | Field::MissionText | Field::PlanText | Field::Prompt => {
+            field.as_str()
+        }
         // Fields of requests that the API does not have.
         Field::Action
         | Field::Assignee

@@ -4,7 +4,7 @@ pub mod data;
 
 use crate::frames::encode_about;
 use data::*;
-use parlor_model::{AgentId, Ordinal, Position, RoomId, Time};
+use parlor_model::{AgentId, Ordinal, Position, RoomId, RunPlace, SessionId, Time};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::borrow::Cow;
 #[cfg(test)]
@@ -151,6 +151,8 @@ pub struct UiMessage<'a> {
     pub agent_id: Option<&'a str>,
     /// Room of the message.
     pub session_id: Option<&'a str>,
+    /// Session of the agent, if the run of the message takes place in one.
+    pub agent_session_id: Option<&'a str>,
     pub project_root: Option<&'a str>,
 }
 
@@ -168,6 +170,7 @@ impl Serialize for UiMessage<'_> {
             ("text", self.text.as_deref()),
             ("agent_id", self.agent_id),
             ("session_id", self.session_id),
+            ("agent_session_id", self.agent_session_id),
             ("project_root", self.project_root),
         ];
         for (key, value) in optional {
@@ -183,8 +186,19 @@ impl Serialize for UiMessage<'_> {
 impl<'a> UiMessage<'a> {
     /// Creates a message without ordinal and time; [`UiMessage::write`] sets them.
     pub fn new(id: String, subject: Subject<'a>) -> Self {
-        let (text, agent_id, session_id, project_root) = Default::default();
-        Self { id, seq: 0, rev: 1, ts_ms: 0, subject, text, agent_id, session_id, project_root }
+        let (text, agent_id, session_id, agent_session_id, project_root) = Default::default();
+        Self {
+            id,
+            seq: 0,
+            rev: 1,
+            ts_ms: 0,
+            subject,
+            text,
+            agent_id,
+            session_id,
+            agent_session_id,
+            project_root,
+        }
     }
 
     pub fn rev(self, rev: u64) -> Self {
@@ -201,6 +215,12 @@ impl<'a> UiMessage<'a> {
 
     pub fn in_room(self, room: &'a RoomId) -> Self {
         Self { session_id: Some(room.as_str()), ..self }
+    }
+
+    /// Sets the room and the session of a run, as far as it has them.
+    pub fn at(self, place: &'a RunPlace) -> Self {
+        let agent_session_id = place.session().map(SessionId::as_str);
+        Self { session_id: place.room().map(RoomId::as_str), agent_session_id, ..self }
     }
 
     /// Sets the project root of the room.

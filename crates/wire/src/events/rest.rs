@@ -5,7 +5,7 @@ use super::answers::{self, AskedQuestion, QuestionAnswer};
 use super::egress::{standing, status};
 use crate::time::iso;
 use parlor_model::{
-    AgentId, Approval, CurrentPlan, Message, QueuedMessage, RoomId, Run, RunState, Sender, Time,
+    AgentId, Approval, CurrentPlan, Message, QueuedMessage, RoomId, Run, RunState, Sender, SessionId, Time,
 };
 use serde::{Deserialize, Serialize};
 #[cfg(test)]
@@ -58,7 +58,16 @@ pub struct ChatAccepted {
 pub struct QueueItem {
     pub id: String,
     pub agent_id: String,
-    pub session_id: String,
+    /// Room. Absent if the run has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    #[cfg_attr(test, ts(optional))]
+    pub session_id: Option<String>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    #[cfg_attr(test, ts(optional))]
+    pub agent_session_id: Option<String>,
     #[schema(required)]
     pub message_id: Option<String>,
     pub preview: String,
@@ -67,11 +76,17 @@ pub struct QueueItem {
 }
 
 impl QueueItem {
-    pub fn new(item: &QueuedMessage, room: &RoomId, agent: &AgentId) -> Self {
+    pub fn new(
+        item: &QueuedMessage,
+        room: Option<&RoomId>,
+        session: Option<&SessionId>,
+        agent: &AgentId,
+    ) -> Self {
         Self {
             id: item.run.as_str().into(),
             agent_id: agent.as_str().into(),
-            session_id: room.as_str().into(),
+            session_id: room.map(|room| room.as_str().into()),
+            agent_session_id: session.map(|session| session.as_str().into()),
             message_id: item.message.as_ref().map(|message| message.as_str().into()),
             preview: item.preview.clone().into(),
             timestamp: seconds(item.at),
@@ -103,7 +118,14 @@ pub struct AgentRun {
     /// Project root of the room.
     #[schema(required)]
     pub repo_path: Option<String>,
-    pub session_id: String,
+    /// Room. Absent if the run has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub session_id: Option<String>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub agent_session_id: Option<String>,
     pub agent_id: String,
     pub agent_name: String,
     #[schema(required)]
@@ -149,14 +171,15 @@ impl AgentRun {
         Self {
             run_id: run.id.as_str().into(),
             repo_path: root.map(Into::into),
-            session_id: run.room.as_str().into(),
+            session_id: run.room().map(|room| room.as_str().into()),
+            agent_session_id: run.session().map(|session| session.as_str().into()),
             agent_id: run.agent.as_str().into(),
             agent_name: name.into(),
             agent_kind: None,
             parent_run_id: run.parent.as_ref().map(|parent| parent.as_str().into()),
             status,
             detail,
-            message_id: run.trigger.as_ref().map(|message| message.as_str().into()),
+            message_id: run.message().map(|message| message.as_str().into()),
             reply_id: run.reply.as_ref().map(|message| message.as_str().into()),
             queued_at: seconds(run.queued_at),
             started_at: run.started_at.map(seconds),
@@ -266,7 +289,14 @@ pub struct Responded {
 #[derive(Serialize, ToSchema)]
 pub struct OpenQuestion {
     pub question_id: String,
-    pub session_id: String,
+    /// Room. Absent if the run has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub session_id: Option<String>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub agent_session_id: Option<String>,
     pub agent_id: String,
     pub agent_name: String,
     pub run_id: String,
@@ -278,7 +308,8 @@ impl From<&Approval> for OpenQuestion {
     fn from(approval: &Approval) -> Self {
         Self {
             question_id: approval.id.as_str().into(),
-            session_id: approval.room.as_str().into(),
+            session_id: approval.place.room().map(|room| room.as_str().into()),
+            agent_session_id: approval.place.session().map(|session| session.as_str().into()),
             agent_id: approval.agent.as_str().into(),
             agent_name: approval.agent_name.as_ref().into(),
             run_id: approval.run.as_str().into(),

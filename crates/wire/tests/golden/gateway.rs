@@ -19,12 +19,21 @@ use std::sync::Arc;
 
 fn started(prompt: RunTrigger, addressed: AddressedBy) -> StartedRun {
     let run = Run { addressed, ..run(RunState::Running) };
-    StartedRun { run: Arc::new(run), prompt, room: Arc::new(room()), members: Arc::new([]) }
+    StartedRun { run: Arc::new(run), prompt, room: Some(Arc::new(room())), members: Arc::new([]) }
+}
+
+/// A run in a session without a room.
+fn prompted(cause: RunCause) -> StartedRun {
+    let place = RunPlace::Session { session: SessionId::stored("side"), room: None, owner: user_id() };
+    let run = Arc::new(Run { place, cause, ..run(RunState::Running) });
+    StartedRun { run, prompt: RunTrigger::Prompt("Go on.".into()), room: None, members: Arc::new([]) }
 }
 
 #[test]
 fn frames_to_gateways_have_the_same_bytes() {
     let (room_id, agent_id, run_id) = (room_id(), agent_id(), run_id());
+    let here = RunContext::Room(room_id.clone());
+    let session = RunContext::Session(SessionId::stored("side"));
     let long = Message { text: "é".repeat(8 * 1024).into(), ..message() };
     let earlier = [Arc::new(message()), Arc::new(reply()), Arc::new(long)];
     let members = members();
@@ -67,12 +76,17 @@ fn frames_to_gateways_have_the_same_bytes() {
         ),
         egress::room_context(&agent_id, &room(), &[]),
         egress::room_context(&agent_id, &full_room(), &peers),
-        egress::add_to_run(&agent_id, &room_id, &run_id, &RunId::stored("added"), &full_message()),
+        egress::add_to_run(&agent_id, &here, &run_id, &RunId::stored("added"), &full_message()),
         egress::stop_agent(&agent_id, None),
-        egress::stop_agent(&agent_id, Some(&room_id)),
-        egress::run_ended(&agent_id, &room_id, &run_id, &RunOutcome::Interrupted),
-        egress::run_resumed(&agent_id, &room_id, &run_id, (2, 17)),
+        egress::stop_agent(&agent_id, Some(&here)),
+        egress::run_ended(&agent_id, &here, &run_id, &RunOutcome::Interrupted),
+        egress::run_resumed(&agent_id, &here, &run_id, (2, 17)),
         egress::remove_agent(&agent_id),
+        egress::send_to_agent(&prompted(RunCause::Explicit { prompt: "Go on.".into(), by: user_id() }), &[]),
+        egress::send_to_agent(&prompted(RunCause::Batch { messages: vec![message_id()], attempt: 1 }), &[]),
+        egress::stop_agent(&agent_id, Some(&session)),
+        egress::run_ended(&agent_id, &session, &run_id, &RunOutcome::Complete),
+        egress::run_resumed(&agent_id, &session, &run_id, (0, 3)),
         inquiry(Some(&room_id), Inquiry::Command { command: "clear".into(), args: "all".into() }),
         inquiry(Some(&room_id), Inquiry::Info),
         inquiry(None, Inquiry::Info),
@@ -98,12 +112,14 @@ fn frames_to_gateways_have_the_same_bytes() {
 
 #[test]
 fn frames_of_a_parlor_gateway_have_the_same_bytes() {
-    let (room, agent, run, message) = (room_id(), agent_id(), run_id(), message_id());
+    let (agent, run, message) = (agent_id(), run_id(), message_id());
+    let room = RunContext::Room(room_id());
+    let session = RunContext::Session(SessionId::stored("side"));
     let short =
-        ReplyTarget { agent: agent.clone(), room: None, message: None, run: None, target_agent: None };
+        ReplyTarget { agent: agent.clone(), context: None, message: None, run: None, target_agent: None };
     let full = || ReplyTarget {
         agent: agent.clone(),
-        room: Some(room.clone()),
+        context: Some(room.clone()),
         message: Some(message.clone()),
         run: Some(run.clone()),
         target_agent: Some("other".into()),
@@ -130,7 +146,7 @@ fn frames_of_a_parlor_gateway_have_the_same_bytes() {
         GatewayMessage::Permission(PermissionForm {
             request: "q".into(),
             agent: agent.clone(),
-            room: full.then(|| room.clone()),
+            context: full.then(|| room.clone()),
             tool: "Bash".into(),
             input: Payload(r#"{"b":1.50, "a":null}"#.into()),
             timeout_ms: full.then_some(1000),
@@ -166,16 +182,17 @@ fn frames_of_a_parlor_gateway_have_the_same_bytes() {
         complete(Some("hi"), vec![chunk(ChunkKind::Thinking, None)], RunOutcome::Failed("broken".into())),
         complete(None, Vec::new(), RunOutcome::Failed("".into())),
         complete(None, Vec::new(), RunOutcome::Interrupted),
-        GatewayMessage::Resume { agent: agent.clone(), room: room.clone(), run: run.clone() },
+        GatewayMessage::Resume { agent: agent.clone(), context: room.clone(), run: run.clone() },
+        GatewayMessage::Resume { agent: agent.clone(), context: session, run: run.clone() },
         GatewayMessage::Added {
             agent: agent.clone(),
-            room: room.clone(),
+            context: room.clone(),
             run,
             added: RunId::stored("added"),
         },
         GatewayMessage::Status { agent: agent.clone(), status: Status::Busy, queue_depth: 2 },
-        GatewayMessage::Terminal { agent: agent.clone(), room: None, data: "$ ".into() },
-        GatewayMessage::Terminal { agent: agent.clone(), room: Some(room.clone()), data: "$ ".into() },
+        GatewayMessage::Terminal { agent: agent.clone(), context: None, data: "$ ".into() },
+        GatewayMessage::Terminal { agent: agent.clone(), context: Some(room.clone()), data: "$ ".into() },
         GatewayMessage::TaskUpdate { task: None, status: "failed".into(), result: None },
         GatewayMessage::TaskUpdate {
             task: Some(TaskId::stored("k")),
@@ -195,8 +212,8 @@ fn frames_of_a_parlor_gateway_have_the_same_bytes() {
         GatewayMessage::Ping { ts: (NOW.0 / 1000).into() },
     ];
     for (index, event) in run_events().into_iter().enumerate() {
-        let (room, message) = ((index > 0).then(|| room.clone()), (index > 0).then(|| message.clone()));
-        messages.push(GatewayMessage::RunEvent { agent: agent.clone(), room, message, event });
+        let (context, message) = ((index > 0).then(|| room.clone()), (index > 0).then(|| message.clone()));
+        messages.push(GatewayMessage::RunEvent { agent: agent.clone(), context, message, event });
     }
     let frames: Vec<String> = messages.iter().map(host::egress::write).collect();
     check("gateway-client.jsonl", &frames);

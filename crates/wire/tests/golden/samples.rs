@@ -261,11 +261,9 @@ pub fn run(state: RunState) -> Run {
     Run {
         id: run_id(),
         agent: agent_id(),
-        room: room_id(),
-        trigger: Some(message_id()),
-        task: None,
+        place: RunPlace::Room(room_id()),
+        cause: RunCause::Message(message_id()),
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored("c"), agent_id()),
         parent: None,
@@ -297,7 +295,7 @@ pub fn approval(decision: Option<Decision>) -> Approval {
     Approval {
         id: ApprovalId::stored("p"),
         run: run_id(),
-        room: room_id(),
+        place: RunPlace::Room(room_id()),
         agent: agent_id(),
         agent_name: "Coder".into(),
         gateway: GatewayId::stored("g"),
@@ -397,8 +395,11 @@ pub fn events() -> Vec<Event> {
         kept,
     };
     let ended = |outcome| Event::RunChanged(Arc::new(run(RunState::Ended(outcome))));
-    let refused =
-        Run { started_at: None, trigger: None, ..run(RunState::Ended(RunOutcome::Refused("frozen".into()))) };
+    let refused = Run {
+        started_at: None,
+        cause: RunCause::Unprompted,
+        ..run(RunState::Ended(RunOutcome::Refused("frozen".into())))
+    };
     let joined = Run {
         parent: Some(RunId::stored("parent")),
         usage: Usage::default(),
@@ -524,7 +525,7 @@ pub fn run_events() -> Vec<RunEvent> {
 pub fn signals() -> Vec<Signal> {
     let (room, agent) = (room_id(), agent_id());
     let chunk = |kind, metadata, first| Signal::Chunk {
-        room: room.clone(),
+        place: RunPlace::Room(room_id()),
         agent: agent.clone(),
         agent_name: "Coder".into(),
         message: message_id(),
@@ -541,7 +542,7 @@ pub fn signals() -> Vec<Signal> {
     };
     let activity = |activity, detail: Option<&str>, subagent: Option<&str>, done| Signal::Activity {
         run: run_id(),
-        room: room.clone(),
+        place: RunPlace::Room(room_id()),
         agent: agent.clone(),
         activity,
         detail: detail.map(Into::into),
@@ -595,7 +596,7 @@ pub fn signals() -> Vec<Signal> {
     ];
     signals.extend(run_events().into_iter().map(|event| Signal::RunEvent {
         run: run_id(),
-        room: room.clone(),
+        place: RunPlace::Room(room_id()),
         agent: agent.clone(),
         event: Arc::new(event),
         rev: 5,

@@ -1,6 +1,6 @@
 //! The agent kind `acp`: any program that implements the Agent Client Protocol (ACP) over stdin and stdout.
 //!
-//! One process serves all rooms of an agent, with one session per room. It is started for the first run,
+//! One process serves all contexts of an agent (rooms and Parlor's sessions), with one ACP session each. It is started for the first run,
 //! and restarted for the next run after it has died. Parlor does not offer it the optional file and
 //! terminal methods of ACP: the agent uses its own, and requests permission first.
 
@@ -20,7 +20,7 @@ use agent_client_protocol::ErrorCode;
 use agent_client_protocol::v1::schema::{CloseSessionRequest, NewSessionRequest, SessionId};
 use connection::{Connection, error_text};
 use parking_lot::Mutex;
-use parlor_model::{Activity, RoomId, RunEvent};
+use parlor_model::{Activity, RunContext, RunEvent};
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub struct Acp {
     current: tokio::sync::Mutex<Option<Arc<Connection>>>,
     /// Tasks of all connections, also of those whose program is still being killed.
     connections: TaskTracker,
-    rooms: Mutex<HashMap<RoomId, SessionId>>,
+    contexts: Mutex<HashMap<RunContext, SessionId>>,
     commands: Mutex<Vec<SlashCommand>>,
 }
 
@@ -65,7 +65,7 @@ impl Acp {
             program,
             current: tokio::sync::Mutex::default(),
             connections: TaskTracker::new(),
-            rooms: Mutex::default(),
+            contexts: Mutex::default(),
             commands: Mutex::default(),
         })
     }
@@ -87,7 +87,7 @@ impl Acp {
         };
         let result = match session {
             Ok(session) => {
-                self.rooms.lock().insert(run_input.request.room.clone(), session.clone());
+                self.contexts.lock().insert(run_input.request.context.clone(), session.clone());
                 let prompt = prompt_text(run_input, &connection.commands());
                 session::execute_prompt(&connection, &session, &self.name, prompt, run_io).await
             }
@@ -101,9 +101,9 @@ impl Acp {
         &self.program
     }
 
-    /// Discards the session of that room; the next run there starts a new one.
-    pub fn forget(&self, room: &RoomId) {
-        let session = self.rooms.lock().remove(room);
+    /// Discards the session of that context; the next run there starts a new one.
+    pub fn forget(&self, context: &RunContext) {
+        let session = self.contexts.lock().remove(context);
         if let (Some(session), Ok(current)) = (session, self.current.try_lock())
             && let Some(connection) = &*current
         {
@@ -181,7 +181,7 @@ impl Acp {
         Ok(connection)
     }
 
-    /// Returns the open session of the room, or resumes the session of an earlier process, or opens a new
+    /// Returns the open session of the context, or resumes the session of an earlier process, or opens a new
     /// one.
     async fn session(
         &self,

@@ -1,6 +1,6 @@
 //! The agent kind `claude`: the Claude CLI in its `stream-json` mode.
 //!
-//! Each run is a separate process that resumes the session of its room, so no process exists between runs
+//! Each run is a separate process that resumes the session of its context, so no process exists between runs
 //! and a restart loses nothing. The CLI identifies sessions by UUID; the gateway stores the UUID with the
 //! room.
 
@@ -14,7 +14,7 @@ use crate::finding::{Finding, Health};
 use crate::process::Program;
 use crate::run::{RunInput, RunIo, RunResult};
 use parking_lot::Mutex;
-use parlor_model::RoomId;
+use parlor_model::RunContext;
 use std::collections::HashMap;
 use std::env;
 use uuid::Uuid;
@@ -29,14 +29,14 @@ const NESTED_CLI_VARIABLES: &[&str] = &["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", 
 #[derive(Debug)]
 pub struct Claude {
     program: Program,
-    rooms: Mutex<HashMap<RoomId, RoomSession>>,
+    contexts: Mutex<HashMap<RunContext, StoredSession>>,
     commands: Mutex<Vec<SlashCommand>>,
 }
 
-/// The session of a room and its total cost. The CLI reports only the session's total, so the cost of a run
+/// The session of a context and its total cost. The CLI reports only the session's total, so the cost of a run
 /// is a difference of totals.
 #[derive(Debug, Clone, Copy)]
-struct RoomSession {
+struct StoredSession {
     session: Uuid,
     /// Total cost in millionths of a dollar.
     cost: u64,
@@ -53,17 +53,18 @@ impl Claude {
         for name in NESTED_CLI_VARIABLES.iter().filter(|name| env::var_os(name).is_some()) {
             program.environment.entry(name.into()).or_default();
         }
-        Ok(Self { program, rooms: Mutex::default(), commands: Mutex::default() })
+        Ok(Self { program, contexts: Mutex::default(), commands: Mutex::default() })
     }
 
     pub async fn execute(&self, run_input: &RunInput, run_io: &RunIo) -> RunResult {
-        let room = &run_input.request.room;
+        let context = &run_input.request.context;
         let earlier = run_input.session.as_deref().and_then(|session| Uuid::parse_str(session).ok());
         let prompt = prompt_text(run_input, &self.commands());
         let mut session =
             cli_run::Session { id: earlier.unwrap_or_else(Uuid::now_v7), is_new: earlier.is_none() };
         loop {
-            let stored = self.rooms.lock().get(room).copied().filter(|stored| stored.session == session.id);
+            let stored =
+                self.contexts.lock().get(context).copied().filter(|stored| stored.session == session.id);
             let cost_before = if session.is_new { Some(0) } else { stored.map(|stored| stored.cost) };
             let cli_run =
                 cli_run::CliRun::new(&self.program, session, cost_before, run_input, &prompt, run_io);
@@ -72,7 +73,7 @@ impl Claude {
                 *self.commands.lock() = outcome.commands;
             }
             if let Some(cost) = outcome.cost {
-                self.rooms.lock().insert(room.clone(), RoomSession { session: session.id, cost });
+                self.contexts.lock().insert(context.clone(), StoredSession { session: session.id, cost });
             }
             match outcome.result {
                 Some(result) => return result,
@@ -86,9 +87,9 @@ impl Claude {
         &self.program
     }
 
-    /// Discards the stored cost of the session of that room.
-    pub fn forget(&self, room: &RoomId) {
-        self.rooms.lock().remove(room);
+    /// Discards the stored cost of the session of that context.
+    pub fn forget(&self, context: &RunContext) {
+        self.contexts.lock().remove(context);
     }
 
     /// Slash commands that the CLI has announced so far.

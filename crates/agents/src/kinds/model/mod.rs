@@ -19,7 +19,7 @@ pub use key::Key;
 use crate::context::{self, ChatPrompt};
 use crate::finding::{Finding, Health};
 use crate::run::{OutputClosed, RunInput, RunIo, RunResult};
-use parlor_model::{Activity, ChunkKind, RoomId, RunEvent, Usage, UsageReport};
+use parlor_model::{Activity, ChunkKind, RunContext, RunEvent, Usage, UsageReport};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Model {
     }
 
     /// Does nothing: each run brings the whole conversation, so there is no session.
-    pub fn forget(&self, _: &RoomId) {}
+    pub fn forget(&self, _: &RunContext) {}
 
     pub async fn examine(&self) -> Vec<Finding> {
         let mut findings = vec![examine_endpoint(&self.first).await];

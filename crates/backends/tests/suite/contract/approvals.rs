@@ -7,7 +7,7 @@ use parlor_engine::changes::{AccountChange, AgentChange, ApprovalChange, Change,
 use parlor_engine::ports::OpenApprovalsOf;
 use parlor_model::{
     Approval, ApprovalId, ApprovalRule, ApprovalSubject, Decider, Decision, Event, GatewayId, InputDigest,
-    Payload, RunId, Time,
+    Payload, RunId, RunPlace, Time,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,7 @@ pub fn approval(id: &str, room: &str, agent: &str) -> Approval {
     Approval {
         id: ApprovalId::stored(id),
         run: RunId::stored(format!("run of {agent}")),
-        room: room_id(room),
+        place: RunPlace::Room(room_id(room)),
         agent: agent_id(agent),
         agent_name: "The \"Coder\"".into(),
         gateway: GatewayId::stored("laptop"),

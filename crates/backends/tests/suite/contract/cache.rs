@@ -4,6 +4,7 @@
 //! commands alone do not reach every case.
 
 use super::approvals::{approval, rule};
+use super::conversations::entry;
 use super::routers::router;
 use super::second_factor::factor;
 use super::services::service;
@@ -14,9 +15,9 @@ use crate::fixtures::*;
 use parlor_engine::Limits;
 use parlor_engine::cache::Cache;
 use parlor_engine::changes::{
-    AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, CredentialChange,
-    MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange, SettingsChange, TaskChange,
-    UploadChange,
+    AccountChange, AgentChange, AnnotationChange, ApprovalChange, AuditChange, Change, ConversationChange,
+    CredentialChange, MailChange, MessageChange, MissionChange, ModelChange, RoomChange, RunChange,
+    SettingsChange, TaskChange, UploadChange,
 };
 use parlor_engine::effects::Effects;
 use parlor_engine::ports::{FirstRequest, IdempotencyKey, IdempotencyKind, Lookup};
@@ -199,6 +200,7 @@ fn changes() -> Vec<Change> {
         Change::Run(RunChange::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete)))),
         Change::Approval(ApprovalChange::PutApproval(Arc::new(approval("a", "lobby", "coder")))),
         Change::Approval(ApprovalChange::PutApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
+        Change::Conversation(ConversationChange::AppendEntry(Arc::new(entry("coder", "main", "hi")))),
         Change::Run(RunChange::PutPlan(Arc::new(CurrentPlan {
             room: room_id("lobby"),
             agent: agent_id("coder"),
@@ -343,6 +345,7 @@ fn kind(change: &Change) -> &'static str {
         Change::Model(ModelChange::PutRouter(..)) => "PutRouter",
         Change::Model(ModelChange::RemoveRouter(..)) => "RemoveRouter",
         Change::Model(ModelChange::PutService(..)) => "PutService",
+        Change::Conversation(ConversationChange::AppendEntry(..)) => "AppendEntry",
         Change::Audit(AuditChange::AppendAudit(..)) => "AppendAudit",
         Change::Audit(AuditChange::RepeatAudit { .. }) => "RepeatAudit",
         Change::Settings(SettingsChange::PutSettings(..)) => "PutSettings",

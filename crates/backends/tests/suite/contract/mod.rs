@@ -7,6 +7,7 @@ mod audit;
 mod blobs;
 mod cache;
 mod callers;
+mod conversations;
 mod dead_letters;
 mod invitations;
 mod leases;

@@ -5,7 +5,8 @@ use crate::fixtures::*;
 use parlor_engine::changes::{Change, RunChange};
 use parlor_engine::ports::RECENT_RUNS_SEARCHED;
 use parlor_model::{
-    AddressedBy, AgentId, ConversationId, Lineage, Run, RunId, RunOutcome, RunState, Time, Usage,
+    AddressedBy, AgentId, ConversationId, Lineage, Run, RunCause, RunId, RunOutcome, RunPlace, RunState,
+    Time, Usage,
 };
 use std::sync::Arc;
 
@@ -13,11 +14,9 @@ pub fn ended(id: &str, agent: &str, conversation: &str, at: i64, outcome: RunOut
     let agent = AgentId::stored(agent);
     Run {
         id: RunId::stored(id),
-        room: room_id("lobby"),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(room_id("lobby")),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored(conversation), agent.clone()),
         agent,

@@ -65,6 +65,8 @@ const KINDS: &[(u32, Build)] = &[
     (12, |dice, world| turns::join(dice, world).into()),
     (4, |dice, world| turns::open(dice, world).into()),
     (3, |dice, world| turns::stop(dice, world).into()),
+    (6, |dice, world| turns::start_turn(dice, world).into()),
+    (3, |dice, world| turns::stop_session(dice, world).into()),
     (3, |dice, world| turns::withdraw(dice, world).into()),
     (3, |dice, world| turns::cancel(dice, world).into()),
     (24, |dice, world| turns::finish(dice, world).into()),

@@ -11,11 +11,12 @@ use parlor_model::command::{
     DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission,
     EndSignIn, ForwardMessage, FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent,
     RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask,
-    RewindRoom, SetIdlePrompt, SetMission, StopRuns, Subscribe, ThawRoom, ToggleReaction, UnpinMessage,
-    Unsubscribe, WithdrawRuns,
+    RewindRoom, SetIdlePrompt, SetMission, StartTurn, StopRuns, StopSession, Subscribe, ThawRoom,
+    ToggleReaction, TurnCause, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
-    AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, RoomSelection, UploadId, UserId,
+    AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, RoomSelection, RunPlace, UploadId,
+    UserId,
 };
 
 /// A caller that, according to the store, may execute the command, with the user's latest sign-in.
@@ -58,7 +59,7 @@ pub fn caller(
         | AnyCommand::DeleteMessage(DeleteMessage { message })
         | AnyCommand::RewindRoom(RewindRoom { message, .. }) => sender_of(message, store)?,
         AnyCommand::CancelRun(CancelRun { run }) => match store.run(run)? {
-            Some(run) => member_of(&run.room, dice, store)?,
+            Some(run) => viewer_of(&run.place, dice, store)?,
             None => None,
         },
         AnyCommand::DeleteMessages(DeleteMessages { messages }) => match messages.first() {
@@ -90,7 +91,12 @@ pub fn caller(
         AnyCommand::ChangeAgent(ChangeAgent { id, .. }) | AnyCommand::RemoveAgent(RemoveAgent { id }) => {
             owner_of_agent(id, store)?
         }
-        AnyCommand::ChangeSession(ChangeSession { agent, .. }) => owner_of_agent(agent, store)?,
+        AnyCommand::StartTurn(StartTurn { cause: TurnCause::Batch { .. }, .. }) => {
+            return Ok(Some(Caller::OPERATOR));
+        }
+        AnyCommand::ChangeSession(ChangeSession { agent, .. })
+        | AnyCommand::StartTurn(StartTurn { agent, .. })
+        | AnyCommand::StopSession(StopSession { agent, .. }) => owner_of_agent(agent, store)?,
         AnyCommand::ConnectGateway(new) => owner_of_gateway(&new.id, store)?,
         AnyCommand::DisconnectGateway(_) if dice.once_in(2) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::DisconnectGateway(DisconnectGateway { gateway })
@@ -164,7 +170,7 @@ pub fn caller(
         }
         AnyCommand::DecideApproval(DecideApproval { approval, .. })
         | AnyCommand::AnswerQuestions(AnswerQuestions { approval, .. }) => match store.approval(approval)? {
-            Some(approval) => member_of(&approval.room, dice, store)?,
+            Some(approval) => viewer_of(&approval.place, dice, store)?,
             None => None,
         },
         AnyCommand::RevokeApprovalRule(revoke) => owner_of(&revoke.room, store)?,
@@ -211,6 +217,14 @@ fn member_of(room: &RoomId, dice: &mut Dice, store: &mut dyn Snapshot) -> Result
     let members = store.members(room, usize::MAX, 0)?;
     let people: Vec<UserId> = members.iter().filter_map(|member| member.member.user().cloned()).collect();
     Ok((!people.is_empty()).then(|| dice.one_of(&people)))
+}
+
+/// A user who sees the runs in this place.
+fn viewer_of(place: &RunPlace, dice: &mut Dice, store: &mut dyn Snapshot) -> Result<Option<UserId>, Fault> {
+    match place {
+        RunPlace::Room(room) | RunPlace::Session { room: Some(room), .. } => member_of(room, dice, store),
+        RunPlace::Session { room: None, owner, .. } => Ok(Some(owner.clone())),
+    }
 }
 
 fn room_of(message: &MessageId, store: &mut dyn Snapshot) -> Result<Option<RoomId>, Fault> {

@@ -12,8 +12,8 @@ use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey, OpenApprovalsOf, 
 use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
-    CountReplies, FindUser, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom, GetRun,
-    GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents,
+    CountReplies, EntryPage, FindUser, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom,
+    GetRun, GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListAgentCards, ListAgents,
     ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks, ListChildRuns, ListDeadLetters,
     ListDestinationHistory, ListGateways, ListHistory, ListInvitations, ListKeys, ListMail, ListMembers,
     ListMissions, ListNewMail, ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots,
@@ -23,11 +23,11 @@ use parlor_model::query::{
     Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, CurrentPlan, DeadLetter,
-    Delivery, Destination, Event, Gateway, GatewayId, IdlePrompt, Invitation, LoggedEvent, Member, MemberId,
-    Message, MessageId, Mission, MissionScope, Pairing, Path, Pin, RefreshToken, Refusal, Revision, Room,
-    RoomId, RoomSelection, Router, SecondFactor, SecretHash, Seq, Service, Session, SignIn, SigningKey,
-    Subscription, Task, Time, Upload, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, ConversationEntry,
+    CurrentPlan, DeadLetter, Delivery, Destination, Event, Gateway, GatewayId, IdlePrompt, Invitation,
+    LoggedEvent, Member, MemberId, Message, MessageId, Mission, MissionScope, Pairing, Path, Pin,
+    RefreshToken, Refusal, Revision, Room, RoomId, RoomSelection, Router, SecondFactor, SecretHash, Seq,
+    Service, Session, SessionId, SignIn, SigningKey, Subscription, Task, Time, Upload, User, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -68,6 +68,7 @@ pub struct Picture {
     pub contents: (Vec<BlobDigest>, Vec<bool>),
     pub agents: Vec<AgentPicture>,
     pub runs: (Vec<parlor_model::Run>, Vec<Option<parlor_model::Run>>),
+    conversations: Vec<Vec<ConversationEntry>>,
     pub gateways: (Vec<Gateway>, Vec<Option<Gateway>>),
     pub tasks: Vec<Option<Task>>,
     pub approvals: ApprovalsPicture,
@@ -194,6 +195,7 @@ impl Picture {
             contents: (store.released(usize::MAX)?, Vec::new()),
             agents: Vec::new(),
             runs: (store.open_runs()?, Vec::new()),
+            conversations: Vec::new(),
             gateways: (store.gateways(None)?, Vec::new()),
             tasks: Vec::new(),
             approvals: approvals_picture(store, world)?,
@@ -226,6 +228,18 @@ impl Picture {
         }
         for id in &world.services {
             picture.services.1.push(store.service(id)?);
+        }
+        for id in &world.users {
+            picture.runs.0.extend(store.open_runs_of_owner(id)?);
+            picture.runs.0.extend(store.runs_of_owner(id, 3)?);
+        }
+        for agent in &world.agents {
+            for session in ["main", "side"].map(SessionId::stored) {
+                picture.runs.0.extend(store.open_runs_of_session(agent, &session)?);
+                for page in [EntryPage::After(0), EntryPage::After(1), EntryPage::Before(None)] {
+                    picture.conversations.push(store.conversation(agent, &session, page, 2)?);
+                }
+            }
         }
         for id in &world.rooms {
             picture.runs.0.extend(store.open_runs_in(id)?);
@@ -305,6 +319,7 @@ impl Picture {
         prop_assert_eq!(&self.messages, &other.messages, "messages of memory and {}", name);
         prop_assert_eq!(&self.agents, &other.agents, "agents of memory and {}", name);
         prop_assert_eq!(&self.runs, &other.runs, "runs of memory and {}", name);
+        prop_assert_eq!(&self.conversations, &other.conversations, "conversations of memory and {}", name);
         prop_assert_eq!(&self.tasks, &other.tasks, "tasks of memory and {}", name);
         prop_assert_eq!(&self.approvals, &other.approvals, "approvals of memory and {}", name);
         prop_assert_eq!(&self.missions, &other.missions, "missions of memory and {}", name);
@@ -338,6 +353,9 @@ fn approvals_picture(store: &mut dyn Snapshot, world: &World) -> Result<Approval
     }
     for agent in &world.agents {
         approvals.lists.push(store.open_approvals(OpenApprovalsOf::Agent(agent))?);
+    }
+    for user in &world.users {
+        approvals.lists.push(store.open_approvals(OpenApprovalsOf::Owner(user))?);
     }
     for room in &world.rooms {
         approvals.lists.push(store.open_approvals(OpenApprovalsOf::Room(room))?);

@@ -221,7 +221,7 @@ fn as_logged(published: &[LoggedEvent]) -> Vec<LoggedEvent> {
     let with_owner = published.iter().any(|logged_event| matches!(logged_event.event, Event::UserRemoved(_)));
     let is_removed = |approval: &Approval| {
         published.iter().any(|logged_event| match &logged_event.event {
-            Event::RoomRemoved { room, .. } => *room == approval.room,
+            Event::RoomRemoved { room, .. } => Some(room) == approval.place.room(),
             Event::AgentRemoved { agent, .. } => *agent == approval.agent,
             Event::MembersChanged { change: MemberChange::Removed(member), .. } => {
                 with_owner && member.agent() == Some(&approval.agent)

@@ -18,15 +18,16 @@ use parlor_model::command::{
     RefreshSignIn, Register, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter,
     RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, RevokeApprovalRule,
     RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom, RoomChanges, RouterChanges, ServiceChanges,
-    SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartUnpromptedRun, StopRuns, TakeUnreferencedBlobs,
-    TaskChanges, ThawRoom, ToggleReaction, UnpinMessage, Unsubscribe, WithdrawRuns,
+    SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartTurn, StartUnpromptedRun, StopRuns, StopSession,
+    TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, TurnCause, UnpinMessage, Unsubscribe,
+    WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
     Grant, IdlePrompt, InputDigest, KeyGrant, KeyId, Mailbox, MediaType, MemberId, MessageId, Path, Pattern,
     Payload, Post, PostAuthor, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection,
-    Route, RunId, RunOutcome, RunState, SealedKey, SecondProof, SecretHash, Seq, SettingChanges, SiteRole,
-    TaskStatus, Time, Usage, UserId,
+    Route, RunId, RunOutcome, RunState, SealedKey, SecondProof, SecretHash, Seq, SessionId, SettingChanges,
+    SiteRole, TaskStatus, Time, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -235,7 +236,8 @@ async fn runs(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let said = reply("late");
     let late = PostLateReply { agent: coder(), room: first.clone(), said, run: Some(next) };
     run.must(Caller::OPERATOR, late).await?;
-    stops(run, users, first).await
+    stops(run, users, first).await?;
+    sessions(run, users).await
 }
 
 /// Withdraws the queued runs of `coder`, and stops an active one twice.
@@ -254,10 +256,23 @@ async fn stops(run: &mut Run, users: &PreludeUsers, room: RoomId) -> ScriptResul
     run.must(Caller::OPERATOR, finished).await
 }
 
+/// Runs `coder` in a session without a room: to its end, and until it is stopped.
+async fn sessions(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (agent, session) = (coder(), SessionId::stored("side"));
+    let cause = || TurnCause::Explicit { prompt: "tea".into() };
+    let turn = || StartTurn { agent: agent.clone(), session: session.clone(), cause: cause() };
+    run.must(users.ann.clone(), turn()).await?;
+    let id = run.world.runs.last().expect("a run was just queued").clone();
+    run.must(Caller::OPERATOR, StartRun { run: id.clone() }).await?;
+    run.must(Caller::OPERATOR, FinishRun { run: id, outcome: RunOutcome::Complete, said: None }).await?;
+    run.must(users.ann.clone(), turn()).await?;
+    run.must(users.ann.clone(), StopSession { agent: agent.clone(), session: session.clone() }).await
+}
+
 /// Queued runs of `coder` in a room, oldest first.
 fn queued(run: &Run, room: &RoomId) -> Vec<RunId> {
     let open = run.oracle().read(|store| store.open_runs());
-    let of_coder = open.into_iter().filter(|open| open.agent == coder() && open.room == *room);
+    let of_coder = open.into_iter().filter(|open| open.agent == coder() && open.room() == Some(room));
     of_coder.filter(|open| open.state == RunState::Queued).map(|open| open.id.clone()).collect()
 }
 

@@ -7,10 +7,10 @@ use super::world::World;
 use crate::fixtures::plan;
 use parlor_model::command::{
     CancelRun, DecidePlan, FinishRun, MergeRun, PlanDecision, PostLateReply, ReportUsage, StartRun,
-    StartUnpromptedRun, StopRuns, UpdatePlan, WithdrawRuns,
+    StartTurn, StartUnpromptedRun, StopRuns, StopSession, TurnCause, UpdatePlan, WithdrawRuns,
 };
 use parlor_model::run_event::PlanState;
-use parlor_model::{AgentReply, Chunk, ChunkKind, MessageId, Payload, RunId, RunOutcome, Usage};
+use parlor_model::{AgentReply, Chunk, ChunkKind, MessageId, Payload, RunId, RunOutcome, SessionId, Usage};
 
 const REPLIES: [&str; 4] = ["reply-1", "reply-2", "reply-3", "reply-4"];
 
@@ -46,6 +46,25 @@ pub fn join(dice: &mut Dice, world: &mut World) -> MergeRun {
 
 pub fn stop(dice: &mut Dice, world: &mut World) -> StopRuns {
     StopRuns { room: room(dice, world), agent: agent(dice, world) }
+}
+
+fn session(dice: &mut Dice) -> SessionId {
+    SessionId::stored(dice.one_of(&["main", "side"]))
+}
+
+pub fn start_turn(dice: &mut Dice, world: &mut World) -> StartTurn {
+    let cause = match dice.roll(3) {
+        0 => {
+            let message = dice.known(&world.messages, MessageId::stored("never"));
+            TurnCause::Batch { messages: vec![message], attempt: 1 + dice.roll(4) as u32 }
+        }
+        _ => TurnCause::Explicit { prompt: dice.one_of(&TEXTS).into() },
+    };
+    StartTurn { agent: agent(dice, world), session: session(dice), cause }
+}
+
+pub fn stop_session(dice: &mut Dice, world: &mut World) -> StopSession {
+    StopSession { agent: agent(dice, world), session: session(dice) }
 }
 
 pub fn withdraw(dice: &mut Dice, world: &mut World) -> WithdrawRuns {

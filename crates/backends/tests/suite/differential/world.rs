@@ -152,6 +152,7 @@ impl World {
                 _,
                 AnyReceipt::MergeRun(run)
                 | AnyReceipt::StartUnpromptedRun(run)
+                | AnyReceipt::StartTurn(run)
                 | AnyReceipt::FinishRun(run)
                 | AnyReceipt::ReportUsage(run)
                 | AnyReceipt::StartRun(RunStart::Refused(run)),
@@ -190,8 +191,10 @@ impl World {
             (AnyCommand::DecideApproval(decision), AnyReceipt::DecideApproval(approval))
                 if decision.allow && decision.always =>
             {
-                let rule = (approval.room.clone(), approval.agent.clone(), approval.tool.clone());
-                learn(&mut self.rules, &rule);
+                if let Some(room) = approval.place.room() {
+                    let rule = (room.clone(), approval.agent.clone(), approval.tool.clone());
+                    learn(&mut self.rules, &rule);
+                }
             }
             (_, AnyReceipt::AddUpload(upload)) => learn(&mut self.uploads, &upload.id),
             (AnyCommand::Subscribe(Subscribe { mailbox, pattern }), _) => {
@@ -228,7 +231,9 @@ impl World {
         learn(&mut self.runs, &run.id);
         if let Some(reply) = &run.reply {
             learn(&mut self.messages, reply);
-            learn(&mut self.said, &(run.room.clone(), reply.clone()));
+            if let Some(room) = run.room() {
+                learn(&mut self.said, &(room.clone(), reply.clone()));
+            }
         }
     }
 

@@ -10,7 +10,8 @@ use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
 use parlor_model::{
     AddressedBy, Agent, AgentHost, AgentId, ConversationId, Event, GatewayId, Lineage, Member, MemberChange,
-    MemberId, Room, RoomId, RoomKind, RoomRole, Run, RunState, Seq, SiteRole, User, UserId, Visibility,
+    MemberId, Room, RoomId, RoomKind, RoomRole, Run, RunCause, RunState, Seq, SiteRole, User, UserId,
+    Visibility,
 };
 use std::sync::Arc;
 
@@ -122,7 +123,7 @@ fn queue_greeting(room: &Room, arrival: &UserId, effects: &mut EffectsBuilder<'_
     let conversation = ConversationId::stored(effects.new_id());
     let lineage = Lineage::start(conversation, guide.clone());
     let run = Run {
-        arrival: Some(arrival.clone()),
+        cause: RunCause::Arrival(arrival.clone()),
         addressed: AddressedBy::Directly,
         state: RunState::Queued,
         started_at: None,

@@ -27,7 +27,7 @@ impl Command for AnswerQuestions {
         field_errors.into_result()
     }
 
-    /// Allowed for users who may approve in the room now; never for API keys, which the agent itself may hold.
+    /// Allowed for users who may approve in the room now, without a room for the owner of the agent; never for API keys, which the agent itself may hold.
     fn permit(
         &self,
         caller: &CallerContext,
@@ -42,7 +42,7 @@ impl Command for AnswerQuestions {
         facts: DecidableApproval,
         effects: &mut EffectsBuilder<'_>,
     ) -> Result<Arc<Approval>, Refusal> {
-        let DecidableApproval { decider: user, approval } = facts;
+        let DecidableApproval { caller, room, approval } = facts;
         let ApprovalSubject::Questions(questions) = &approval.subject else {
             return Err(Refusal::NotFound(EntityKind::Approval));
         };
@@ -52,10 +52,10 @@ impl Command for AnswerQuestions {
             Some(_) => return Err(Refusal::HasEnded(EntityKind::Approval)),
         }
         question_answers::check(questions, &self.answers)?;
-        if user.room.is_frozen() {
+        if room.is_some_and(|room| room.is_frozen()) {
             return Err(Refusal::Forbidden);
         }
-        let decision = Decision::Answered { by: decider(&user), answers: self.answers };
+        let decision = Decision::Answered { by: decider(&caller), answers: self.answers };
         record_decision(&approval, decision, effects)
     }
 }

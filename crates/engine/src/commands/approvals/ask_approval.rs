@@ -20,12 +20,12 @@ use std::sync::Arc;
 
 pub struct Facts {
     run: Run,
-    /// Agent and room of the run, while the agent is a member of the room.
-    place: Option<(Arc<Agent>, Arc<Room>)>,
+    /// Agent of the run and the room of the run, if it has one. `None` if the agent is no longer a member of the room.
+    place: Option<(Arc<Agent>, Option<Arc<Room>>)>,
     /// Approval of the same run with this request id, or an open one of another run.
     earlier: Option<Approval>,
-    /// Open approvals in the room.
-    open_in_room: Vec<Approval>,
+    /// Open approvals in the room; without a room, those of the agent.
+    open_here: Vec<Approval>,
     /// Number of open approvals on the whole hub.
     open_count: usize,
     /// Rule that allows the tool.
@@ -52,21 +52,28 @@ impl Command for AskApproval {
     ) -> Result<Option<Facts>, PermitError> {
         caller.operator()?;
         let Some(run) = view.store.run(&self.run)? else { return Ok(None) };
-        let (agent, room) = (view.agent(&run.agent)?, view.room(&run.room)?);
-        let member = view.store.member(&run.room, &MemberId::Agent(run.agent.clone()))?;
-        let place = agent.zip(room).filter(|_| member.is_some());
+        let agent = view.agent(&run.agent)?;
+        let place = match run.room() {
+            Some(room) => {
+                let member = view.store.member(room, &MemberId::Agent(run.agent.clone()))?;
+                let room = view.room(room)?.filter(|_| member.is_some());
+                agent.zip(room).map(|(agent, room)| (agent, Some(room)))
+            }
+            None => agent.map(|agent| (agent, None)),
+        };
         let mut earlier = view.store.approvals_called(&self.gateway, &self.request)?;
         earlier.retain(|approval| approval.run == run.id || approval.decision.is_none());
         earlier.sort_by_key(|approval| approval.run != run.id);
-        let open_in_room = view.store.open_approvals(OpenApprovalsOf::Room(&run.room))?;
+        let of = run.room().map_or(OpenApprovalsOf::Agent(&run.agent), OpenApprovalsOf::Room);
+        let open_here = view.store.open_approvals(of)?;
         let open_count = view.store.open_approval_count()?;
         // Approval rules cover tools only, not question sets.
         let rule = match (self.subject.kind(), &place) {
-            (ApprovalKind::Tool, Some((_, room))) => applicable_rule(&run, room, &self.tool, view)?,
+            (ApprovalKind::Tool, Some((_, Some(room)))) => applicable_rule(&run, room, &self.tool, view)?,
             _ => None,
         };
         let earlier = earlier.into_iter().next();
-        Ok(Some(Facts { run, place, earlier, open_in_room, open_count, rule }))
+        Ok(Some(Facts { run, place, earlier, open_here, open_count, rule }))
     }
 
     fn decide(
@@ -75,7 +82,7 @@ impl Command for AskApproval {
         effects: &mut EffectsBuilder<'_>,
     ) -> Result<Arc<Approval>, Refusal> {
         let no_run = Refusal::NotFound(EntityKind::Run);
-        let Some(Facts { run, place, earlier, open_in_room, open_count, rule }) = facts else {
+        let Some(Facts { run, place, earlier, open_here, open_count, rule }) = facts else {
             return Err(no_run);
         };
         if let Some(known) = earlier {
@@ -91,12 +98,12 @@ impl Command for AskApproval {
             };
         }
         let Some((agent, room)) = place else { return Err(no_run) };
-        if run.state != RunState::Running || room.is_frozen() {
+        if run.state != RunState::Running || room.is_some_and(|room| room.is_frozen()) {
             return Err(no_run);
         }
         let limits = effects.limits;
-        let of_run = open_in_room.iter().filter(|open| open.run == run.id).count();
-        let bytes: usize = open_in_room.iter().map(|open| open.subject.length()).sum();
+        let of_run = open_here.iter().filter(|open| open.run == run.id).count();
+        let bytes: usize = open_here.iter().map(|open| open.subject.length()).sum();
         let at_capacity = open_count >= limits.approvals
             || of_run >= limits.run_approvals
             || bytes + self.subject.length() > limits.approval_bytes;
@@ -106,7 +113,7 @@ impl Command for AskApproval {
         let requested = Approval {
             id: ApprovalId::stored(effects.new_id()),
             run: run.id,
-            room: run.room,
+            place: run.place,
             agent: run.agent,
             agent_name: agent.name.clone(),
             gateway: self.gateway,
@@ -152,7 +159,7 @@ mod tests {
     use crate::effects::Effects;
     use parlor_model::{
         AddressedBy, AgentId, ApprovalSubject, ConversationId, GatewayId, InputDigest, Lineage, Payload,
-        RunId, RunOutcome, Time, Usage,
+        RunCause, RunId, RunOutcome, RunPlace, Time, Usage,
     };
     use std::time::Duration;
 
@@ -160,11 +167,9 @@ mod tests {
         Run {
             id: RunId::stored(id),
             agent: AgentId::stored("coder"),
-            room: room().id,
-            trigger: None,
-            task: None,
+            place: RunPlace::Room(room().id),
+            cause: RunCause::Unprompted,
             asked_by: None,
-            arrival: None,
             addressed: AddressedBy::Directly,
             lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
             parent: None,
@@ -182,9 +187,9 @@ mod tests {
     fn running() -> Facts {
         Facts {
             run: run("run"),
-            place: Some((Arc::new(agent("coder")), Arc::new(room()))),
+            place: Some((Arc::new(agent("coder")), Some(Arc::new(room())))),
             earlier: None,
-            open_in_room: Vec::new(),
+            open_here: Vec::new(),
             open_count: 0,
             rule: None,
         }
@@ -249,7 +254,7 @@ mod tests {
 
     #[test]
     fn in_a_frozen_room_nothing_is_requested() {
-        let place = Some((Arc::new(agent("coder")), Arc::new(frozen_room())));
+        let place = Some((Arc::new(agent("coder")), Some(Arc::new(frozen_room()))));
         let refused = ask(new(60), Facts { place, ..running() }).unwrap_err();
         assert_eq!(refused, Refusal::NotFound(EntityKind::Run));
     }
@@ -263,15 +268,15 @@ mod tests {
         };
         let cases: [fn(Approval) -> Facts; 3] = [
             |_| Facts { open_count: 1000, ..running() },
-            |_| Facts { open_in_room: vec![open(); 20], ..running() },
-            |long| Facts { open_in_room: vec![long], ..running() },
+            |_| Facts { open_here: vec![open(); 20], ..running() },
+            |long| Facts { open_here: vec![long], ..running() },
         ];
         for facts in cases {
             assert_eq!(ask(new(60), facts(long.clone())).unwrap_err(), Refusal::AtCapacity);
             let (decided, _) = ask(new(60), Facts { rule: Some(rule()), ..facts(long.clone()) }).unwrap();
             assert_eq!(decided.decision, Some(Decision::AllowedByRule));
         }
-        let nearly = Facts { open_count: 999, open_in_room: vec![open(); 19], ..running() };
+        let nearly = Facts { open_count: 999, open_here: vec![open(); 19], ..running() };
         assert!(ask(new(60), nearly).is_ok());
     }
 

@@ -2,7 +2,7 @@
 
 use crate::effects::EffectsBuilder;
 use parlor_model::audit::{Action, Subject, SubjectKind};
-use parlor_model::{AgentId, Approval, ApprovalKind, ApprovalRule, Decision};
+use parlor_model::{AgentId, Approval, ApprovalKind, ApprovalRule, Decision, RunContext};
 
 /// Records a decision, whether by a user, a rule or a timeout. `rule` is the rule that allowed the tool.
 pub fn audit_decision(decided: &Approval, rule: Option<&ApprovalRule>, effects: &mut EffectsBuilder<'_>) {
@@ -25,8 +25,12 @@ pub fn decision_entry(decided: &Approval, rule: Option<&ApprovalRule>) -> Option
         Decision::Withdrawn => Action::ApprovalWithdrawn,
     };
     let rule = rule.map(|rule| format!(", by a rule of {}", rule.by)).unwrap_or_default();
-    let Approval { id, tool, room, digest, .. } = decided;
-    let detail = format!("{tool} in room {room}, approval {id}, input {digest}{rule}");
+    let Approval { id, tool, place, digest, .. } = decided;
+    let location = match place.room() {
+        Some(room) => RunContext::Room(room.clone()),
+        None => place.context(),
+    };
+    let detail = format!("{tool} in {location}, approval {id}, input {digest}{rule}");
     Some((action, agent(&decided.agent, Some(&decided.agent_name)), detail))
 }
 

@@ -25,7 +25,7 @@ impl Command for DecideApproval {
         field_errors.into_result()
     }
 
-    /// Allowed for users who may approve in the room now; never for API keys, which the agent itself may hold.
+    /// Allowed for users who may approve in the room now, without a room for the owner of the agent; never for API keys, which the agent itself may hold.
     fn permit(
         &self,
         caller: &CallerContext,
@@ -39,7 +39,7 @@ impl Command for DecideApproval {
         facts: DecidableApproval,
         effects: &mut EffectsBuilder<'_>,
     ) -> Result<Arc<Approval>, Refusal> {
-        let DecidableApproval { decider: user, approval } = facts;
+        let DecidableApproval { caller, room, approval } = facts;
         if approval.subject.kind() != ApprovalKind::Tool {
             return Err(Refusal::NotFound(EntityKind::Approval));
         }
@@ -50,20 +50,21 @@ impl Command for DecideApproval {
             return Err(Refusal::invalid(Field::Digest, "does not match the input of this approval"));
         }
         // In a frozen room nothing is allowed, even before its runs have ended.
-        if self.allow && user.room.is_frozen() {
+        if self.allow && room.as_ref().is_some_and(|room| room.is_frozen()) {
             return Err(Refusal::Forbidden);
         }
-        let by = decider(&user);
+        let by = decider(&caller);
         let decision = match self.allow {
             true => Decision::Allowed { by },
             false => Decision::Denied { by, reason: self.reason },
         };
         let decided = record_decision(&approval, decision, effects)?;
-        let rule = (self.allow && self.always).then(|| ApprovalRule {
-            room: decided.room.clone(),
+        // A rule belongs to a room; without one, only this request is allowed.
+        let rule = room.filter(|_| self.allow && self.always).map(|room| ApprovalRule {
+            room: room.id.clone(),
             agent: decided.agent.clone(),
             tool: decided.tool.clone(),
-            by: user.caller.user.id.clone(),
+            by: caller.user.id.clone(),
             at: effects.now,
         });
         if let Some(rule) = &rule {

@@ -2,7 +2,7 @@
 
 use crate::changes::ApprovalChange;
 use crate::effects::EffectsBuilder;
-use crate::permission::InRoom;
+use crate::permission::AuthContext;
 use parlor_model::{Approval, Decider, Decision, EntityKind, Event, Refusal};
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ pub fn record_decision(
 }
 
 /// The user who decides, as the approval names them.
-pub fn decider(user: &InRoom) -> Decider {
-    let user = &user.caller.user;
+pub fn decider(caller: &AuthContext) -> Decider {
+    let user = &caller.user;
     Decider { user: user.id.clone(), name: user.display_name.clone() }
 }

@@ -1,10 +1,10 @@
 //! Fixtures for the tests of commands on approvals.
 
-use crate::commands::test_fixtures::{self, auth, member_of};
-use crate::permission::{DecidableApproval, InRoom};
+use crate::commands::test_fixtures::{self, auth};
+use crate::permission::DecidableApproval;
 use parlor_model::{
     AgentId, Approval, ApprovalId, ApprovalRule, ApprovalSubject, Frozen, GatewayId, InputDigest, Payload,
-    Room, RoomId, RunId, Time, UserId,
+    Room, RoomId, RunId, RunPlace, Time, UserId,
 };
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub fn open() -> Approval {
     Approval {
         id: ApprovalId::stored("new"),
         run: RunId::stored("run"),
-        room: room().id,
+        place: RunPlace::Room(room().id),
         agent: AgentId::stored("coder"),
         agent_name: "coder".into(),
         gateway: GatewayId::stored("g"),
@@ -43,6 +43,5 @@ pub fn rule() -> ApprovalRule {
 
 /// The user `ann` decides on an approval in this room.
 pub fn decidable(approval: Approval, room: Room) -> DecidableApproval {
-    let (caller, member) = (auth("ann"), member_of(&room.id, "ann"));
-    DecidableApproval { decider: InRoom { caller, room: Arc::new(room), member }, approval }
+    DecidableApproval { caller: auth("ann"), room: Some(Arc::new(room)), approval }
 }

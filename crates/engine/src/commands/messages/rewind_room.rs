@@ -79,7 +79,7 @@ impl Command for RewindRoom {
         let ended =
             open_runs.iter().filter_map(|run| run.ended(RunOutcome::Cancelled, None, effects.now).ok());
         let ended: Vec<Run> = ended.collect();
-        let ended = ended.into_iter().map(|run| runs::put(run, effects)).collect();
+        let ended = ended.into_iter().map(|run| runs::put_ended(run, effects)).collect();
         for message in &messages {
             delete(self.room.clone(), message.id.clone(), effects);
         }
@@ -112,7 +112,7 @@ mod tests {
     use parlor_model::audit::Action;
     use parlor_model::{
         AddressedBy, AgentId, ApprovalId, ApprovalSubject, ConversationId, Decision, Event, GatewayId,
-        InputDigest, Lineage, MessageId, Payload, RoomId, RunId, RunState, Usage,
+        InputDigest, Lineage, MessageId, Payload, RoomId, RunCause, RunId, RunPlace, RunState, Usage,
     };
 
     fn room() -> RoomId {
@@ -128,11 +128,9 @@ mod tests {
         Run {
             id: RunId::stored(id),
             agent: AgentId::stored("coder"),
-            room: room(),
-            trigger: None,
-            task: None,
+            place: RunPlace::Room(room()),
+            cause: RunCause::Unprompted,
             asked_by: None,
-            arrival: None,
             addressed: AddressedBy::Directly,
             lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
             parent: None,
@@ -188,7 +186,7 @@ mod tests {
         let approval = |id: &str, subject| Approval {
             id: ApprovalId::stored(id),
             run: RunId::stored("1"),
-            room: room(),
+            place: RunPlace::Room(room()),
             agent: AgentId::stored("coder"),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("laptop"),

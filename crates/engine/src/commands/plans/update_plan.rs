@@ -6,12 +6,13 @@ use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use parlor_model::command::UpdatePlan;
-use parlor_model::{CurrentPlan, EntityKind, Event, Refusal, Run, RunState};
+use parlor_model::{CurrentPlan, EntityKind, Event, Refusal, RoomId, Run, RunState};
 use std::sync::Arc;
 
 pub struct Facts {
     /// The run, which is running in an existing room.
     run: Run,
+    room: RoomId,
     /// Current plan of the agent in the room.
     plan: Option<CurrentPlan>,
 }
@@ -25,18 +26,21 @@ impl Command for UpdatePlan {
         caller.operator()?;
         let run = view.store.run(&self.run)?.filter(|run| run.state == RunState::Running);
         let run = run.ok_or(Refusal::NotFound(EntityKind::Run))?;
-        if view.room(&run.room)?.is_none() {
-            return Err(Refusal::NotFound(EntityKind::Run).into());
-        }
-        let plan = view.store.plan(&run.room, &run.agent)?;
-        Ok(Facts { run, plan })
+        let room = match run.room() {
+            Some(room) => view.room(room)?,
+            None => None,
+        };
+        // A plan belongs to a room.
+        let room = room.ok_or(Refusal::NotFound(EntityKind::Run))?.id.clone();
+        let plan = view.store.plan(&room, &run.agent)?;
+        Ok(Facts { run, room, plan })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        let Facts { run, plan } = facts;
+        let Facts { run, room, plan } = facts;
         let before = plan.filter(|before| before.run == run.id);
         let plan = Arc::new(CurrentPlan {
-            room: run.room,
+            room,
             agent: run.agent,
             run: run.id,
             plan: self.plan,

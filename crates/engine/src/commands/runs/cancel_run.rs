@@ -6,13 +6,15 @@ use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError, SeenRun};
 use crate::read_view::WriterView;
 use parlor_model::command::CancelRun;
-use parlor_model::{AgentId, Refusal, RoomRole, Run, RunId, RunState, Scope};
+use parlor_model::{
+    AgentId, EntityKind, Refusal, RoomRole, Run, RunContext, RunId, RunPlace, RunState, Scope,
+};
 use std::collections::HashSet;
 
 pub struct Facts {
     /// The run and its descendants, without those that have ended.
     tree: Vec<Run>,
-    /// Queued and active runs in the room.
+    /// Queued and active runs in the room; without a room, those in the session.
     open: Vec<Run>,
 }
 
@@ -20,11 +22,19 @@ impl Command for CancelRun {
     type Facts = Facts;
     type Receipt = Vec<RunId>;
 
-    /// Allowed for every member of the room of the run.
+    /// Allowed for every member of the room of the run; without a room, for the owner of the agent and site admins.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let SeenRun { run, .. } = view.seen_run(caller, &self.run, Scope::Read)?;
-        let room = view.in_room(caller, &run.room, RoomRole::Member, Scope::Write)?.room;
-        // The descendants of a run are always in the same room.
+        let (run, open) = match run_of_session(&self.run, caller, view)? {
+            Some(found) => found,
+            None => {
+                let SeenRun { run, .. } = view.seen_run(caller, &self.run, Scope::Read)?;
+                let room = run.room().ok_or(Refusal::NotFound(EntityKind::Run))?;
+                let room = view.in_room(caller, room, RoomRole::Member, Scope::Write)?.room;
+                let open = view.store.open_runs_in(&room.id)?;
+                (run, open)
+            }
+        };
+        // The descendants of a run are always in the same place.
         let (mut tree, mut visited) = (vec![run.clone()], HashSet::from([run.id]));
         let mut next = 0;
         while let Some(parent) = tree.get(next).map(|parent| parent.id.clone()) {
@@ -33,20 +43,40 @@ impl Command for CancelRun {
             next += 1;
         }
         tree.retain(|run| !run.has_ended());
-        Ok(Facts { tree, open: view.store.open_runs_in(&room.id)? })
+        Ok(Facts { tree, open })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Vec<RunId>, Refusal> {
         let Facts { tree, open } = facts;
-        // A stop addresses an agent in a room, not a run, so the agent loses its queued runs there.
-        let stopped: HashSet<&AgentId> =
-            tree.iter().filter(|run| run.state == RunState::Running).map(|run| &run.agent).collect();
+        // A stop addresses an agent in a context, not a run, so the agent loses its queued runs there.
+        let stopped: HashSet<(&AgentId, RunContext)> = tree
+            .iter()
+            .filter(|run| run.state == RunState::Running)
+            .map(|run| (&run.agent, run.place.context()))
+            .collect();
         let cancelled: HashSet<&RunId> = tree.iter().map(|run| &run.id).collect();
-        for run in open.iter().filter(|run| stopped.contains(&run.agent) || cancelled.contains(&run.id)) {
+        let is_stopped = |run: &Run| stopped.contains(&(&run.agent, run.place.context()));
+        for run in open.iter().filter(|run| is_stopped(run) || cancelled.contains(&run.id)) {
             stop(run, effects);
         }
         Ok(tree.into_iter().map(|run| run.id).collect())
     }
+}
+
+/// The run and the open runs of its session, if it has no room and the caller may stop it.
+fn run_of_session(
+    id: &RunId,
+    caller: &CallerContext,
+    view: &mut WriterView<'_>,
+) -> Result<Option<(Run, Vec<Run>)>, PermitError> {
+    let Some(run) = view.store.run(id)? else { return Ok(None) };
+    let RunPlace::Session { session, room: None, .. } = &run.place else { return Ok(None) };
+    let refused = view.controlled_agent(caller, &run.agent, Scope::Write);
+    if PermitError::split(refused)?.is_err() {
+        return Ok(None);
+    }
+    let open = view.store.open_runs_of_session(&run.agent, session)?;
+    Ok(Some((run, open)))
 }
 
 #[cfg(test)]

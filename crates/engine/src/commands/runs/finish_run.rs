@@ -19,7 +19,7 @@ pub struct Facts {
     approvals: Vec<Approval>,
     /// Whether the room of the run is frozen.
     frozen: bool,
-    /// `None` if there is no reply or the agent has left the room.
+    /// `None` if there is no reply, the run has no room or the agent has left it.
     reply: Option<ReplyFacts>,
     /// Id of a message of the agent that has the id and the text of the reply: the gateway has posted it already.
     posted: Option<MessageId>,
@@ -40,7 +40,10 @@ impl Command for FinishRun {
         caller.operator()?;
         let run = view.store.run(&self.run)?.ok_or(Refusal::NotFound(EntityKind::Run))?;
         let approvals = view.store.open_approvals(OpenApprovalsOf::Run(&self.run))?;
-        let room = view.room(&run.room)?;
+        let room = match run.room() {
+            Some(room) => view.room(room)?,
+            None => None,
+        };
         let frozen = room.as_ref().is_some_and(|room| room.is_frozen());
         let reply = match (&self.said, room) {
             (Some(said), Some(room)) => match PostingAgent::load(&run.agent, room, view)? {
@@ -56,7 +59,7 @@ impl Command for FinishRun {
         let posted = match self.said.as_ref().and_then(|said| said.message.as_ref()) {
             Some(id) => view.store.message(id)?.filter(|message| {
                 message.sender == Sender::Agent(run.agent.clone())
-                    && message.destination.room() == Some(&run.room)
+                    && run.room().is_some_and(|room| message.destination.room() == Some(room))
                     && message.run_output.is_none()
                     && self.said.as_ref().is_some_and(|said| said.text == message.text)
             }),
@@ -68,8 +71,10 @@ impl Command for FinishRun {
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Run>, Refusal> {
         let Facts { run, approvals, frozen, reply, posted, id_taken } = facts;
-        // A reply of an agent that has left the room is dropped; the run ends all the same.
+        // A reply of an agent that has left the room is not posted; the run ends all the same. In a session, its
+        // conversation log has the reply.
         let said = self.said.filter(|said| run.state == RunState::Running && !said.is_empty());
+        let text = said.as_ref().map(|said| said.text.clone());
         let reply = said.zip(reply.as_ref()).map(|(said, facts)| (said, facts, None));
         if let Some((AgentReply { message: Some(id), .. }, ..)) = &reply
             && id_taken
@@ -86,9 +91,10 @@ impl Command for FinishRun {
         // Must come first: each published event takes the next `Seq`, and the message is created with the one
         // after these.
         let withdrawn = withdraw(&approvals, effects);
-        let ended = match posted.filter(|_| reply.is_some()) {
-            Some(posted) => end_run_with(&run, outcome, posted, effects)?,
-            None => end_run(&run, outcome, reply, effects)?,
+        let ended = match (posted.filter(|_| reply.is_some()), reply) {
+            (Some(posted), _) => end_run_with(&run, outcome, Some(posted), text.as_ref(), effects)?,
+            (None, None) => end_run_with(&run, outcome, None, text.as_ref(), effects)?,
+            (None, reply) => end_run(&run, outcome, reply, effects)?,
         };
         audit_withdrawn(&withdrawn, effects);
         Ok(ended)
@@ -104,7 +110,7 @@ mod tests {
     use parlor_model::audit::Action;
     use parlor_model::{
         AgentId, ApprovalId, ApprovalSubject, Decision, Event, GatewayId, InputDigest, Payload, RoomId,
-        RunId, Time,
+        RunId, RunPlace, Time,
     };
 
     fn facts() -> Facts {
@@ -120,7 +126,7 @@ mod tests {
         Approval {
             id: ApprovalId::stored("approval"),
             run: RunId::stored("run"),
-            room: RoomId::stored("room"),
+            place: RunPlace::Room(RoomId::stored("room")),
             agent: AgentId::stored("coder"),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("g"),

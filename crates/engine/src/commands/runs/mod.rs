@@ -6,6 +6,7 @@
 mod cancel_run;
 pub mod chain;
 pub mod context;
+mod conversation_log;
 mod finish_run;
 mod merge_run;
 mod post_late_reply;
@@ -13,8 +14,10 @@ mod posting_agent;
 mod reply;
 mod report_usage;
 mod start_run;
+mod start_turn;
 mod start_unprompted_run;
 mod stop_runs;
+mod stop_session;
 mod stopping;
 #[cfg(test)]
 mod test_fixtures;
@@ -27,7 +30,7 @@ use crate::read_view::WriterView;
 use crate::{Fault, Limits};
 use parlor_model::{
     AddressedBy, Agent, AgentId, ConversationId, Event, Lineage, LineageLimit, Message, Room, RoomId,
-    RoomRole, Run, RunId, RunOutcome, RunState, Sender, Time, Usage,
+    RoomRole, Run, RunCause, RunContext, RunId, RunOutcome, RunPlace, RunState, Sender, Time, Usage,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,11 +81,9 @@ pub fn create_runs(
         let run = Run {
             id: RunId::stored(effects.new_id()),
             agent: agent.id.clone(),
-            room: room.id.clone(),
-            trigger: Some(message.id.clone()),
-            task: None,
+            place: RunPlace::Room(room.id.clone()),
+            cause: RunCause::Message(message.id.clone()),
             asked_by: by_agent.cloned(),
-            arrival: None,
             addressed: candidate.addressed,
             lineage,
             parent: parent.cloned(),
@@ -155,7 +156,7 @@ impl Candidate {
     ) -> Result<Option<Self>, Fault> {
         let Some(agent) = view.agent(id)?.filter(|agent| agent.is_hosted()) else { return Ok(None) };
         let day = view.now.minus(Duration::from_secs(24 * 60 * 60));
-        let spent = view.store.spent(&room.id, id, day)?;
+        let spent = view.store.spent(&RunContext::Room(room.id.clone()), id, day)?;
         Ok(Some(Self { agent: Agent::clone(&agent), addressed, spent, asked: 0 }))
     }
 
@@ -194,7 +195,10 @@ impl StandingChain {
 
     /// `runs` are the latest runs of the agent; a refusal before `since` does not count.
     pub fn of(runs: Vec<Run>, room: &RoomId, since: Time) -> Self {
-        let newest = runs.into_iter().filter(|run| run.room == *room).max_by_key(|run| run.queued_at);
+        let newest = runs
+            .into_iter()
+            .filter(|run| run.place == RunPlace::Room(room.clone()))
+            .max_by_key(|run| run.queued_at);
         match newest {
             Some(run) if !run.has_ended() => Self::Open(run.lineage),
             Some(run) => {
@@ -218,11 +222,9 @@ pub fn new_run(agent: &AgentId, room: &RoomId, lineage: Lineage, effects: &Effec
     Run {
         id: RunId::stored(effects.new_id()),
         agent: agent.clone(),
-        room: room.clone(),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(room.clone()),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Unasked,
         lineage,
         parent: None,
@@ -234,6 +236,18 @@ pub fn new_run(agent: &AgentId, room: &RoomId, lineage: Lineage, effects: &Effec
         started_at: Some(effects.now),
         ended_at: None,
     }
+}
+
+/// Stores and publishes the end of a run without a reply.
+pub fn put_ended(run: Run, effects: &mut EffectsBuilder<'_>) -> Arc<Run> {
+    put_with_reply(run, None, effects)
+}
+
+/// Stores and publishes the end of a run. `reply` is the text of its reply, for the conversation log of its session.
+fn put_with_reply(run: Run, reply: Option<&Arc<str>>, effects: &mut EffectsBuilder<'_>) -> Arc<Run> {
+    let run = put(run, effects);
+    conversation_log::record_end(&run, reply, effects);
+    run
 }
 
 /// Stores and publishes a run.

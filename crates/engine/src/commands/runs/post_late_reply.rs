@@ -71,7 +71,7 @@ impl Command for PostLateReply {
         });
         // The run had no reply yet when it was given up.
         let had_no_reply = run.is_some_and(|run| {
-            let own = run.agent == self.agent && run.room == self.room && before.is_none();
+            let own = run.agent == self.agent && run.room() == Some(&self.room) && before.is_none();
             own && run.state == RunState::Ended(RunOutcome::Interrupted) && run.reply.is_none()
         });
         let is_expected = was_interrupted || had_no_reply;

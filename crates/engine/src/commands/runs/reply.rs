@@ -2,7 +2,7 @@
 
 use super::chain::Chain;
 use super::posting_agent::PostingAgent;
-use super::{create_runs, put};
+use super::{create_runs, put_ended, put_with_reply};
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::messages::recipients::{Recipients, put_message};
 use crate::effects::EffectsBuilder;
@@ -66,28 +66,30 @@ pub fn end_run(
 ) -> Result<Arc<Run>, Refusal> {
     let illegal = |_| Refusal::AlreadyExists(EntityKind::Run);
     let Some((said, facts, idempotency)) = reply else {
-        return Ok(put(run.ended(outcome, None, effects.now).map_err(illegal)?, effects));
+        return Ok(put_ended(run.ended(outcome, None, effects.now).map_err(illegal)?, effects));
     };
     let lineage = facts.chain.with_claims(run.lineage.clone(), said.claimed_depth);
     let message = Arc::new(message(run, &outcome, &lineage, said, facts, effects));
     let ended = run.ended(outcome, Some(message.id.clone()), effects.now).map_err(illegal)?;
     let deliveries = facts.recipients.deliveries(&message);
     put_message(message.clone(), deliveries, idempotency, effects);
-    let ended = put(ended, effects);
+    let ended = put_with_reply(ended, Some(&message.text), effects);
     let addressed = facts.recipients.addressed(&facts.sender.room, None);
     create_runs(&message, Some(&lineage), Some(&ended.id), addressed, effects);
     Ok(ended)
 }
 
-/// Ends the run with a message that is already posted.
+/// Ends the run with a message that is already posted or, without a message, with a reply that only the conversation
+/// log of its session contains.
 pub fn end_run_with(
     run: &Run,
     outcome: RunOutcome,
-    reply: MessageId,
+    reply: Option<MessageId>,
+    text: Option<&Arc<str>>,
     effects: &mut EffectsBuilder<'_>,
 ) -> Result<Arc<Run>, Refusal> {
     let illegal = |_| Refusal::AlreadyExists(EntityKind::Run);
-    Ok(put(run.ended(outcome, Some(reply), effects.now).map_err(illegal)?, effects))
+    Ok(put_with_reply(run.ended(outcome, reply, effects.now).map_err(illegal)?, text, effects))
 }
 
 fn message(
@@ -108,7 +110,8 @@ fn message(
         },
         chunks: said.chunks,
     };
-    let (destination, sender) = (Destination::Room(run.room.clone()), Sender::Agent(agent.id.clone()));
+    let destination = Destination::Room(facts.sender.room.id.clone());
+    let sender = Sender::Agent(agent.id.clone());
     let new = effects.message(destination, sender, agent.name.clone(), said.text);
     Message {
         id: said.message.unwrap_or(new.id),

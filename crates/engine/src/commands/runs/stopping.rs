@@ -1,6 +1,6 @@
 //! Stops of runs, which several commands share.
 
-use super::put;
+use super::{put, put_ended};
 use crate::effects::EffectsBuilder;
 use parlor_model::{Run, RunOutcome, RunState};
 
@@ -10,7 +10,7 @@ pub fn stop(run: &Run, effects: &mut EffectsBuilder<'_>) {
     match run.state {
         RunState::Queued => {
             if let Ok(ended) = run.ended(RunOutcome::Cancelled, None, effects.now) {
-                put(ended, effects);
+                put_ended(ended, effects);
             }
         }
         RunState::Running if !run.stop_requested => {

@@ -7,7 +7,7 @@ use crate::commands::messages::recipients::Recipients;
 use crate::commands::test_fixtures::agent;
 use parlor_model::{
     AddressedBy, AgentId, AgentReply, AnswerPolicy, ConversationId, Lineage, Room, RoomId, RoomKind,
-    RoomRole, Run, RunId, RunState, Time, Usage, UserId,
+    RoomRole, Run, RunCause, RunId, RunPlace, RunState, Time, Usage, UserId,
 };
 use std::sync::Arc;
 
@@ -34,11 +34,9 @@ pub fn run(state: RunState) -> Run {
     Run {
         id: RunId::stored("run"),
         agent: agent.clone(),
-        room: RoomId::stored("room"),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(RoomId::stored("room")),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored("c"), agent),
         parent: None,

@@ -5,8 +5,8 @@ use crate::commands::runs::{self, Addressed, Candidate};
 use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
 use parlor_model::{
-    AddressedBy, ConversationId, Field, Lineage, MemberId, Refusal, Room, RoomRole, Run, RunId, RunOutcome,
-    RunState, Task, Usage,
+    AddressedBy, ConversationId, Field, Lineage, MemberId, Refusal, Room, RoomRole, Run, RunCause, RunId,
+    RunOutcome, RunPlace, RunState, Task, Usage,
 };
 use std::slice;
 
@@ -69,11 +69,9 @@ impl Assignee {
         let run = Run {
             id: RunId::stored(effects.new_id()),
             agent: agent.clone(),
-            room: room.id.clone(),
-            trigger: None,
-            task: Some(task.id.clone()),
+            place: RunPlace::Room(room.id.clone()),
+            cause: RunCause::Task(task.id.clone()),
             asked_by: by_agent.cloned(),
-            arrival: None,
             addressed: AddressedBy::Directly,
             lineage: begun.unwrap_or_else(|| Lineage::start(conversation, agent.clone())),
             parent: None,

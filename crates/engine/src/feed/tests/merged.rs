@@ -39,6 +39,7 @@ impl Scene {
 
     fn begin(&self) {
         let begun = Begun {
+            room: super::replies::room(),
             message: MessageId::stored("m"),
             agent_name: "Coder".into(),
             owner: UserId::stored("ann"),

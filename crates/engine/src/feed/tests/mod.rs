@@ -11,8 +11,8 @@ use parlor_model::run_event::Stream;
 use parlor_model::{
     AgentId, AnswerKind, AnswerPolicy, Answerer, Delivery, DeliveryState, Destination, Epoch, Event,
     GatewayId, InquiryAnswer, LoggedEvent, Mailbox, MemberChange, MemberId, Message, MessageId, MessageKind,
-    Path, Payload, QueuedMessage, Room, RoomId, RoomKind, RoomRole, RunEvent, RunId, Sender, Seq, Signal,
-    Time,
+    Path, Payload, QueuedMessage, Room, RoomId, RoomKind, RoomRole, RunEvent, RunId, RunPlace, Sender, Seq,
+    Signal, Time,
 };
 
 fn clock() -> Arc<dyn Clock> {
@@ -366,8 +366,9 @@ fn the_weight_of_an_item_includes_its_texts() {
         line: long.as_str().into(),
         stream: Stream::Stdout,
     });
-    let (run, room, agent) = (RunId::stored("r"), RoomId::stored("lobby"), AgentId::stored("coder"));
-    let report = Signal::RunEvent { run, room, agent, event, rev: 1 };
+    let (run, agent) = (RunId::stored("r"), AgentId::stored("coder"));
+    let place = RunPlace::Room(RoomId::stored("lobby"));
+    let report = Signal::RunEvent { run, place, agent, event, rev: 1 };
     for signal in [answer, report] {
         assert!(signal.length() >= 10_000, "{signal:?}");
     }

@@ -6,7 +6,8 @@ use crate::Limits;
 use bytes::Bytes;
 use parlor_model::{
     AddressedBy, AgentId, Chunk, ChunkKind, ConversationId, Destination, Epoch, Event, Lineage, LoggedEvent,
-    MessageId, Payload, RoomId, Run, RunId, RunOutcome, RunState, Seq, Signal, Time, Usage,
+    MessageId, Payload, RoomId, Run, RunCause, RunId, RunOutcome, RunPlace, RunState, Seq, Signal, Time,
+    Usage,
 };
 use proptest::prelude::*;
 use std::task::{Context, Waker};
@@ -132,11 +133,9 @@ pub fn run(id: &str, state: RunState) -> Run {
     Run {
         id: RunId::stored(id),
         agent: AgentId::stored("coder"),
-        room: room(),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(room()),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored("c"), AgentId::stored("coder")),
         parent: None,

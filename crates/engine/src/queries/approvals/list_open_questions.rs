@@ -1,4 +1,4 @@
-//! Lists the open question sets in all rooms of the caller.
+//! Lists the open question sets in all rooms of the caller and in the sessions of the caller's agents.
 
 use crate::permission::{CallerContext, PermitError};
 use crate::ports::{OpenApprovalsOf, Snapshot};
@@ -24,9 +24,10 @@ impl Query for ListOpenQuestions {
         _limits: &Limits,
     ) -> Result<Vec<Approval>, Fault> {
         let mut open = Vec::new();
-        for member in store.memberships(&MemberId::User(user))? {
+        for member in store.memberships(&MemberId::User(user.clone()))? {
             open.extend(store.open_approvals(OpenApprovalsOf::Room(&member.room))?);
         }
+        open.extend(store.open_approvals(OpenApprovalsOf::Owner(&user))?);
         open.retain(|approval| approval.subject.kind() == ApprovalKind::Questions);
         Ok(open)
     }

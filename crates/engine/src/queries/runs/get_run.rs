@@ -13,7 +13,7 @@ impl Query for GetRun {
     type Facts = SeenRun;
     type Answer = NamedRun;
 
-    /// Allowed for every member of the room of the run.
+    /// Allowed for every member of the room of the run; without a room, for the owner of the agent.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<SeenRun, PermitError> {
         view.seen_run(caller, &self.run, Scope::Read)
     }

@@ -14,7 +14,7 @@ impl Query for GetRunMessages {
     type Facts = SeenRun;
     type Answer = Vec<Arc<Message>>;
 
-    /// Allowed for every member of the room of the run.
+    /// Allowed for every member of the room of the run; without a room, for the owner of the agent.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<SeenRun, PermitError> {
         view.seen_run(caller, &self.run, Scope::Read)
     }
@@ -27,10 +27,12 @@ impl Query for GetRunMessages {
     ) -> Result<Vec<Arc<Message>>, Fault> {
         let SeenRun { run, member } = seen;
         let mut messages = Vec::new();
-        for id in [&run.trigger, &run.reply].into_iter().flatten() {
+        for id in [run.message(), run.reply.as_ref()].into_iter().flatten() {
             messages.extend(store.message(id)?);
         }
-        messages.retain(|message| message.seq > member.room_preferences.cleared_through);
+        if let Some(member) = member {
+            messages.retain(|message| message.seq > member.room_preferences.cleared_through);
+        }
         Ok(messages)
     }
 }

@@ -13,7 +13,7 @@ impl Query for ListChildRuns {
     type Facts = SeenRun;
     type Answer = Vec<NamedRun>;
 
-    /// Allowed for every member of the room of the run.
+    /// Allowed for every member of the room of the run; without a room, for the owner of the agent.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<SeenRun, PermitError> {
         view.seen_run(caller, &self.run, Scope::Read)
     }
@@ -25,7 +25,8 @@ impl Query for ListChildRuns {
         _limits: &Limits,
     ) -> Result<Vec<NamedRun>, Fault> {
         let mut children = store.runs_below(&self.run)?;
-        children.retain(|child| child.room == seen.run.room && !child.is_part_of(&seen.run));
+        children
+            .retain(|child| child.place.scope() == seen.run.place.scope() && !child.is_part_of(&seen.run));
         with_agent_names(children, store)
     }
 }

@@ -1,4 +1,4 @@
-//! Lists the runs of an agent in the caller's rooms.
+//! Lists the runs of an agent in the caller's rooms and, for its owner, in its sessions.
 
 use crate::permission::{CallerContext, PermitError, VisibleAgent};
 use crate::ports::Snapshot;
@@ -6,7 +6,7 @@ use crate::queries::Query;
 use crate::read_view::ReadView;
 use crate::{Fault, Limits};
 use parlor_model::query::{ListRunsOfAgent, NamedRun};
-use parlor_model::{MemberId, RoomId, Scope};
+use parlor_model::{EventScope, MemberId, RoomId, Run, Scope};
 use std::collections::HashSet;
 
 /// Maximum number of an agent's latest runs that are scanned for those in the caller's rooms. Bounds the
@@ -32,7 +32,12 @@ impl Query for ListRunsOfAgent {
         let own = store.memberships(&MemberId::User(caller.user.id.clone()))?;
         let rooms: HashSet<RoomId> = own.into_iter().map(|member| member.room).collect();
         let latest = store.latest_runs(&self.agent, MAX_RUNS_SCANNED)?.into_iter();
-        let in_own_rooms = latest.filter(|run| rooms.contains(&run.room)).take(self.limit);
-        Ok(in_own_rooms.map(|run| (run, agent.name.clone())).collect())
+        let is_visible = |run: &Run| match run.place.scope() {
+            EventScope::Room(room) => rooms.contains(room),
+            EventScope::Owner(owner) => *owner == caller.user.id,
+            EventScope::User(_) | EventScope::Audience(_) | EventScope::None => false,
+        };
+        let visible = latest.filter(is_visible).take(self.limit);
+        Ok(visible.map(|run| (run, agent.name.clone())).collect())
     }
 }

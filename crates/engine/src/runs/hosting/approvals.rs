@@ -6,7 +6,7 @@ use super::Hosting;
 use parlor_model::command::{AskApproval, ExpireApproval};
 use parlor_model::{
     AgentId, ApprovalId, ApprovalKind, ApprovalSubject, Caller, Decision, EntityKind, InputDigest, Refusal,
-    RoomId,
+    RunContext,
 };
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use std::time::Duration;
 pub struct ApprovalRequest<'a> {
     pub connection: GatewayConnectionId,
     pub agent: &'a AgentId,
-    pub room: &'a RoomId,
+    pub context: &'a RunContext,
     /// Request id chosen by the gateway.
     pub request: &'a str,
     pub tool: &'a str,
@@ -29,13 +29,13 @@ impl Hosting {
     /// Submits an approval request: permission to use a tool, or a set of questions for users. A request that
     /// cannot be submitted is denied immediately, so that the agent does not wait for a decision.
     pub async fn request_approval(&self, approval_request: ApprovalRequest<'_>) -> Result<(), Refusal> {
-        let ApprovalRequest { connection, agent, room, request, tool, .. } = approval_request;
+        let ApprovalRequest { connection, agent, context, request, tool, .. } = approval_request;
         let approval_kind = approval_request.subject.kind();
         let (host, gateway, run_for_approval) = {
             let mut scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
             let (host, gateway) = (scheduler.host(connection), scheduler.gateway(connection).cloned());
-            let run_for_approval = scheduler.run_for_approval(agent, room);
+            let run_for_approval = scheduler.run_for_approval(agent, context);
             (host, gateway, run_for_approval)
         };
         let (Some(host), Some(gateway)) = (host, gateway) else {
@@ -53,7 +53,7 @@ impl Hosting {
         let run = match run_for_approval {
             RunForApproval::In(run) => Ok(run),
             RunForApproval::Stopped => return answer(Decision::Withdrawn),
-            RunForApproval::NoRun => self.open_run(agent, room).await,
+            RunForApproval::NoRun => self.open_run(agent, context).await,
         };
         let result = match run {
             Ok(run) => {

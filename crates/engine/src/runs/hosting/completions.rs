@@ -49,7 +49,7 @@ impl Hosting {
         let run = match self.bind_or_open_run(reply_ref, true).await {
             Ok(Some((run, _))) => run,
             Ok(None) => {
-                self.hub.scheduler().lock().stopped(reply_ref.agent, Some(reply_ref.room));
+                self.hub.scheduler().lock().stopped(reply_ref.agent, Some(reply_ref.context));
                 self.hub.scheduler().wake_driver.notify_one();
                 return self.complete_ended_run(reply_ref, finished).await;
             }
@@ -80,6 +80,7 @@ impl Hosting {
             return Ok(None);
         }
         let (agent, reply) = (reply_ref.agent.clone(), reply_ref.reply.clone());
+        let context = reply_ref.context;
         let ended = self.hub.read_snapshot(move |_, store| match store.message(&reply)? {
             Some(_) => Ok(None),
             None => store.ended_turn(&agent, &conversation),
@@ -87,7 +88,7 @@ impl Hosting {
         Ok(ended.await?.filter(|run| {
             let given_up =
                 [RunOutcome::Cancelled, RunOutcome::Interrupted].map(RunState::Ended).contains(&run.state);
-            given_up && run.room == *reply_ref.room && run.reply.is_none()
+            given_up && run.place.is_in(context) && run.reply.is_none()
         }))
     }
 
@@ -100,11 +101,11 @@ impl Hosting {
         finished: RunCompletion,
         over: &Run,
     ) -> Result<(), Refusal> {
-        let ReplyRef { connection, agent, room, reply, .. } = reply_ref;
+        let ReplyRef { connection, agent, context, reply, .. } = reply_ref;
         let taken_for = {
             let mut scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            scheduler.stopped(agent, Some(room));
+            scheduler.stopped(agent, Some(context));
             scheduler.run_bound_to(agent, reply)
         };
         self.hub.scheduler().wake_driver.notify_one();
@@ -119,7 +120,7 @@ impl Hosting {
             (Some((_, chunks)), _) if ending.chunks.is_empty() => ending.chunks = chunks,
             (Some(_) | None, _) => {}
         }
-        let run = self.open_run(agent, room).await?;
+        let run = self.open_run(agent, context).await?;
         let mut scheduler = self.hub.scheduler().lock();
         scheduler.bind_reply(&run, reply);
         scheduler.end(&run, ending);
@@ -133,7 +134,7 @@ impl Hosting {
     fn fail_run_without_reply(&self, reply_ref: ReplyRef<'_>) {
         let mut scheduler = self.hub.scheduler().lock();
         let here = scheduler.agent_on_connection(reply_ref.agent, reply_ref.connection).is_some();
-        if let Some(run) = scheduler.run_without_reply(reply_ref.agent, reply_ref.room).filter(|_| here) {
+        if let Some(run) = scheduler.run_without_reply(reply_ref.agent, reply_ref.context).filter(|_| here) {
             let reason = "the id of its reply belongs to another message";
             scheduler.end(&run, PendingEnd::plain(RunOutcome::Failed(reason.into())));
         }
@@ -142,13 +143,14 @@ impl Hosting {
     }
 
     /// Posts a reply whose run has already ended. A repeated late reply is detected by its id and posted
-    /// once.
+    /// once. In a session it is dropped: the end of the run is recorded already.
     pub(super) async fn post_late_reply(
         &self,
         reply_ref: ReplyRef<'_>,
         finished: RunCompletion,
         run: Option<RunId>,
     ) -> Result<(), Refusal> {
+        let Some(room) = reply_ref.context.room().cloned() else { return Ok(()) };
         let reply_buffer = self.buffer_of(&finished.chunks);
         let (text, chunks) = reply_buffer.finish(finished.text.as_deref());
         let said = AgentReply {
@@ -160,7 +162,7 @@ impl Hosting {
             claimed_chain: finished.claimed_chain,
             origin: finished.origin,
         };
-        let (agent, room) = (reply_ref.agent.clone(), reply_ref.room.clone());
+        let agent = reply_ref.agent.clone();
         self.hub.execute(&Caller::OPERATOR, PostLateReply { agent, room, said, run }).await
     }
 

@@ -2,7 +2,7 @@
 
 use super::super::handle::send_commands;
 use super::super::host::{Host, HostCommand};
-use super::super::scheduler::{GatewayConnection, GatewayConnectionId};
+use super::super::scheduler::{GatewayAbilities, GatewayConnection, GatewayConnectionId};
 use super::Hosting;
 use super::injection::INJECT_CAPABILITY;
 use crate::HUB;
@@ -24,7 +24,7 @@ impl Hosting {
         &self,
         owner: &UserId,
         gateway: GatewayId,
-        by_room: bool,
+        abilities: GatewayAbilities,
         host: Arc<dyn Host>,
     ) -> Result<GatewayConnectionId, Refusal> {
         let mut scheduler = self.hub.scheduler().lock();
@@ -32,7 +32,7 @@ impl Hosting {
         if connected.len() >= MAX_GATEWAYS_PER_USER && !connected.contains(&gateway) {
             return Err(Refusal::TooManyConnections);
         }
-        Ok(scheduler.connect_gateway(GatewayConnection { gateway, owner: owner.clone(), by_room, host }))
+        Ok(scheduler.connect_gateway(GatewayConnection { gateway, owner: owner.clone(), abilities, host }))
     }
 
     /// Returns an agent of the owner by its name, ignoring case, that the hub itself does not host.

@@ -5,7 +5,7 @@ use super::super::host::HostCommand;
 use super::super::scheduler::{GatewayConnectionId, InjectionOffer};
 use super::Hosting;
 use parlor_model::command::MergeRun;
-use parlor_model::{AgentId, Caller, EntityKind, Message, Refusal, RoomId, RunId};
+use parlor_model::{AgentId, Caller, EntityKind, Message, Refusal, RunContext, RunId};
 use std::sync::Arc;
 
 /// Capability of agents that accept messages during a run.
@@ -19,8 +19,8 @@ impl Hosting {
         let scheduler = self.hub.scheduler().lock();
         // Sent under the scheduler lock, so that the active run cannot end before the message is sent.
         if scheduler.is_offer_valid(&offer) {
-            let InjectionOffer { host, agent, room, run, added, .. } = offer;
-            host.send(HostCommand::Inject { agent, room, run, added, message });
+            let InjectionOffer { host, agent, context, run, added, .. } = offer;
+            host.send(HostCommand::Inject { agent, context, run, added, message });
         }
     }
 
@@ -35,7 +35,7 @@ impl Hosting {
         &self,
         connection: GatewayConnectionId,
         agent: &AgentId,
-        room: &RoomId,
+        context: &RunContext,
         run: &RunId,
         added: &RunId,
     ) -> Result<(), Refusal> {
@@ -44,9 +44,9 @@ impl Hosting {
             .lock()
             .agent_on_connection(agent, connection)
             .ok_or(Refusal::NotFound(EntityKind::Agent))?;
-        let (into, of) = (run.clone(), (agent.clone(), room.clone()));
+        let (into, of) = (run.clone(), (agent.clone(), context.clone()));
         let own = self.hub.read_snapshot(move |_, store| {
-            Ok(store.run(&into)?.is_some_and(|run| (run.agent, run.room) == of))
+            Ok(store.run(&into)?.is_some_and(|run| (run.agent, run.place.context()) == of))
         });
         if !own.await? {
             return Err(Refusal::NotFound(EntityKind::Run));
@@ -62,7 +62,7 @@ impl Hosting {
             tokio::time::sleep(RETRY_DELAY).await;
         }
         self.wait_until_caught_up().await?;
-        self.hub.scheduler().lock().mark_alive(agent, Some(room));
+        self.hub.scheduler().lock().mark_alive(agent, Some(context));
         Ok(())
     }
 }

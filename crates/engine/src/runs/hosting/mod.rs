@@ -23,7 +23,7 @@ pub use replies::ReplyRef;
 
 use crate::Hub;
 use parlor_model::command::StartUnpromptedRun;
-use parlor_model::{AgentId, Caller, Chunk, Refusal, RoomId, Run, RunId};
+use parlor_model::{AgentId, Caller, Chunk, EntityKind, Refusal, RoomId, Run, RunContext, RunId};
 use std::time::Instant;
 
 /// A handle of the hub for gateways and the agents that they host.
@@ -52,7 +52,9 @@ impl Hosting {
     }
 
     /// Starts an unprompted run and waits until the scheduler knows it.
-    pub(super) async fn open_run(&self, agent: &AgentId, room: &RoomId) -> Result<RunId, Refusal> {
+    /// Refused in a session, where the agent may not start a run itself.
+    pub(super) async fn open_run(&self, agent: &AgentId, context: &RunContext) -> Result<RunId, Refusal> {
+        let room = context.room().ok_or(Refusal::NotFound(EntityKind::Room))?;
         let open = StartUnpromptedRun { agent: agent.clone(), room: room.clone() };
         let run = self.hub.execute(&Caller::OPERATOR, open).await?;
         self.wait_until_caught_up().await?;

@@ -4,14 +4,14 @@ use super::super::scheduler::{GatewayConnectionId, ReplyBinding, ReplySlot};
 use super::Hosting;
 use crate::commands::runs::{LATEST_RUNS_SEARCHED, StandingChain};
 use crate::feed::{Begun, ChunkRejected, ReplyLimits};
-use parlor_model::{AgentId, Chunk, EntityKind, MessageId, Refusal, RoomId, RunId};
+use parlor_model::{AgentId, Chunk, EntityKind, MessageId, Refusal, RunContext, RunId};
 
-/// Identifies a reply: gateway connection, agent, room, and the reply id that the gateway chose.
+/// Identifies a reply: gateway connection, agent, context, and the reply id that the gateway chose.
 #[derive(Clone, Copy)]
 pub struct ReplyRef<'a> {
     pub connection: GatewayConnectionId,
     pub agent: &'a AgentId,
-    pub room: &'a RoomId,
+    pub context: &'a RunContext,
     pub reply: &'a MessageId,
     /// Run of the reply, if the gateway names it.
     pub run: Option<&'a RunId>,
@@ -21,15 +21,13 @@ impl Hosting {
     /// Returns how the hub would use the output of a reply, as of the newest committed event.
     pub async fn reply_slot(&self, reply_ref: ReplyRef<'_>) -> Result<ReplySlot, Refusal> {
         self.wait_until_caught_up().await?;
-        let ReplyRef { connection, agent, room, reply, .. } = reply_ref;
+        let ReplyRef { connection, agent, context, reply, .. } = reply_ref;
         let slot = {
             let scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            scheduler.reply_slot(agent, room, reply)
+            scheduler.reply_slot(agent, context, reply)
         };
-        if slot != ReplySlot::Vacant {
-            return Ok(slot);
-        }
+        let Some(room) = context.room().filter(|_| slot == ReplySlot::Vacant) else { return Ok(slot) };
         let (of, since) = (agent.clone(), self.hub.now().minus(self.hub.limits().pair_window));
         let runs =
             self.hub.read_snapshot(move |_, store| store.latest_runs(&of, LATEST_RUNS_SEARCHED)).await?;
@@ -59,17 +57,18 @@ impl Hosting {
 
     fn announce(&self, run: &RunId, reply_ref: ReplyRef<'_>, agent_name: Box<str>, origin: Option<&str>) {
         let owner = self.hub.scheduler().lock().owner_of(reply_ref.connection);
-        if let Some(owner) = owner {
+        let room = self.hub.scheduler().lock().room_of(run);
+        if let (Some(owner), Some(room)) = (owner, room) {
             let (message, connection) = (reply_ref.reply.clone(), origin.map(Into::into));
-            self.hub.fanout().begin_reply(run, Begun { message, agent_name, owner, connection });
+            self.hub.fanout().begin_reply(run, Begun { room, message, agent_name, owner, connection });
         }
     }
 
-    /// Confirms that the agent has stopped in a room: later output belongs to a new reply.
-    pub fn confirm_stop(&self, connection: GatewayConnectionId, agent: &AgentId, room: &RoomId) {
+    /// Confirms that the agent has stopped in a context: later output belongs to a new reply.
+    pub fn confirm_stop(&self, connection: GatewayConnectionId, agent: &AgentId, context: &RunContext) {
         let mut scheduler = self.hub.scheduler().lock();
         if scheduler.agent_on_connection(agent, connection).is_some() {
-            scheduler.stopped(agent, Some(room));
+            scheduler.stopped(agent, Some(context));
         }
         drop(scheduler);
         self.hub.scheduler().wake_driver.notify_one();
@@ -92,13 +91,13 @@ impl Hosting {
     }
 
     /// Returns the run that a reply or a chunk belongs to, with the name of the agent. Starts an unprompted
-    /// run if the agent has none; `None` if the run has ended. `is_complete` is false for a chunk.
+    /// run if the agent has none, except in a session; `None` if the run has ended. `is_complete` is false for a chunk.
     pub(super) async fn bind_or_open_run(
         &self,
         reply_ref: ReplyRef<'_>,
         is_complete: bool,
     ) -> Result<Option<(RunId, Box<str>)>, Refusal> {
-        let ReplyRef { agent, room, reply, .. } = reply_ref;
+        let ReplyRef { agent, context, reply, .. } = reply_ref;
         let (bound, name) = self.bind(reply_ref)?;
         match bound {
             ReplyBinding::Run(run, false) => return Ok(Some((run, name))),
@@ -117,10 +116,13 @@ impl Hosting {
             return Err(Refusal::Conflict { first: reply.clone() });
         }
         // Replies that are started and never completed would accumulate.
-        if !is_complete && self.hub.scheduler().lock().is_replying(agent, room) {
+        if !is_complete && self.hub.scheduler().lock().is_replying(agent, context) {
             return Err(Refusal::AlreadyExists(EntityKind::Run));
         }
-        self.open_run(agent, room).await?;
+        if context.session().is_some() {
+            return Ok(None);
+        }
+        self.open_run(agent, context).await?;
         Ok(match self.bind(reply_ref)? {
             (ReplyBinding::Run(run, _), name) => Some((run, name)),
             (ReplyBinding::Ended | ReplyBinding::UnknownRun | ReplyBinding::Unbound, _) => None,
@@ -133,10 +135,10 @@ impl Hosting {
             .agent_on_connection(reply_ref.agent, reply_ref.connection)
             .ok_or(Refusal::NotFound(EntityKind::Agent))?;
         let name = online.name.clone();
-        let ReplyRef { agent, room, reply, .. } = reply_ref;
+        let ReplyRef { agent, context, reply, .. } = reply_ref;
         let bound = match reply_ref.run {
-            Some(run) => scheduler.bind_named(agent, room, reply, run),
-            None => scheduler.bind(agent, room, reply),
+            Some(run) => scheduler.bind_named(agent, context, reply, run),
+            None => scheduler.bind(agent, context, reply),
         };
         Ok((bound, name))
     }

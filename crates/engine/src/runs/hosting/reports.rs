@@ -5,8 +5,8 @@ use super::Hosting;
 use parlor_model::command::{CreateTask, ReportTask, ReportUsage, UpdatePlan};
 use parlor_model::run_event::Plan;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RoomRole, RunEvent, RunId, Signal, TaskId,
-    TaskPriority, TaskStatus, UsageReport, mention,
+    Agent, AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RoomRole, RunContext, RunEvent, RunId,
+    Signal, TaskId, TaskPriority, TaskStatus, UsageReport, mention,
 };
 
 impl Hosting {
@@ -15,14 +15,14 @@ impl Hosting {
         &self,
         connection: GatewayConnectionId,
         agent: &AgentId,
-        room: Option<&RoomId>,
+        context: Option<&RunContext>,
         plan: Plan,
     ) -> Result<(), Refusal> {
         let run = {
             let mut scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            scheduler.mark_alive(agent, room);
-            let Some((run, _)) = scheduler.runs(agent, room).pop() else { return Ok(()) };
+            scheduler.mark_alive(agent, context);
+            let Some((run, _)) = scheduler.runs(agent, context).pop() else { return Ok(()) };
             run
         };
         match self.hub.execute(&Caller::OPERATOR, UpdatePlan { run, plan }).await {
@@ -32,9 +32,9 @@ impl Hosting {
         }
     }
 
-    /// Returns the room of an agent's newest active run, for frames that do not name a room.
-    pub fn room_of(&self, agent: &AgentId) -> Option<RoomId> {
-        self.hub.scheduler().lock().runs(agent, None).pop().map(|(_, room)| room)
+    /// Returns the context of an agent's newest active run, for frames that name neither a room nor a session.
+    pub fn context_of(&self, agent: &AgentId) -> Option<RunContext> {
+        self.hub.scheduler().lock().runs(agent, None).pop().map(|(_, place)| place.context())
     }
 
     /// Whether an active run has started its reply.
@@ -49,14 +49,14 @@ impl Hosting {
         caller: &Caller,
         connection: GatewayConnectionId,
         agent: &AgentId,
-        room: Option<&RoomId>,
+        context: Option<&RunContext>,
         event: RunEvent,
     ) -> Result<(), Refusal> {
-        let (run, room) = {
+        let (run, place) = {
             let mut scheduler = self.hub.scheduler().lock();
             scheduler.agent_on_connection(agent, connection).ok_or(Refusal::NotFound(EntityKind::Agent))?;
-            scheduler.mark_alive(agent, room);
-            let Some(found) = scheduler.runs(agent, room).pop() else { return Ok(()) };
+            scheduler.mark_alive(agent, context);
+            let Some(found) = scheduler.runs(agent, context).pop() else { return Ok(()) };
             found
         };
         if let RunEvent::Usage(UsageReport { spent: Some(usage), .. }) = &event {
@@ -64,11 +64,13 @@ impl Hosting {
             self.hub.execute(&Caller::OPERATOR, report).await?;
         }
         if let RunEvent::Task { title, description, assignee } = &event {
+            // Tasks belong to rooms.
+            let Some(room) = place.room().cloned() else { return Ok(()) };
             let assignee = self.member_named(&room, assignee.as_deref()).await?;
             let (title, description) = (title.clone(), description.clone());
             let by = Some(agent.clone());
             let new = CreateTask {
-                room: room.clone(),
+                room,
                 by,
                 title,
                 description,
@@ -79,7 +81,7 @@ impl Hosting {
             };
             self.hub.execute(caller, new).await?;
         }
-        self.hub.fanout().run_event(&run, &room, event);
+        self.hub.fanout().run_event(&run, event);
         Ok(())
     }
 
@@ -115,7 +117,7 @@ impl Hosting {
         &self,
         connection: GatewayConnectionId,
         agent: &AgentId,
-        room: Option<&RoomId>,
+        context: Option<&RunContext>,
         data: &str,
     ) {
         let (room, data, agent_name) = {
@@ -125,7 +127,7 @@ impl Hosting {
             else {
                 return;
             };
-            let Some((room, data)) = scheduler.terminal(agent, room, data) else { return };
+            let Some((room, data)) = scheduler.terminal(agent, context, data) else { return };
             (room, data, name)
         };
         if !data.is_empty() {

@@ -5,7 +5,7 @@ use super::super::scheduler::{GatewayConnectionId, ResumeStatus};
 use super::Hosting;
 use super::{ReplyRef, RunCompletion};
 use crate::commands::runs::context::{MEMBERS_IN_CONTEXT, load_trigger};
-use parlor_model::{AgentId, EntityKind, Refusal, RoomId, RunId, RunOutcome, RunState, StartedRun};
+use parlor_model::{AgentId, EntityKind, Refusal, RunContext, RunId, RunOutcome, RunState, StartedRun};
 use std::sync::Arc;
 
 impl Hosting {
@@ -15,7 +15,7 @@ impl Hosting {
         &self,
         connection: GatewayConnectionId,
         agent: &AgentId,
-        room: &RoomId,
+        context: &RunContext,
         run: &RunId,
     ) -> Result<(), Refusal> {
         // Wait until the scheduler has applied the event that started the run.
@@ -29,14 +29,14 @@ impl Hosting {
         match resumed {
             ResumeStatus::Active => {
                 let heard = self.hub.fanout().published_offset(run);
-                let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
-                host.send(HostCommand::Resumed { agent, room, run, heard });
+                let (agent, context, run) = (agent.clone(), context.clone(), run.clone());
+                host.send(HostCommand::Resumed { agent, context, run, heard });
             }
             ResumeStatus::Ending => {}
             ResumeStatus::Unknown => {
-                let outcome = self.run_outcome(agent, room, run).await?;
-                let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
-                host.send(HostCommand::Ended { agent, room, run, outcome });
+                let outcome = self.run_outcome(agent, context, run).await?;
+                let (agent, context, run) = (agent.clone(), context.clone(), run.clone());
+                host.send(HostCommand::Ended { agent, context, run, outcome });
             }
         }
         Ok(())
@@ -66,15 +66,15 @@ impl Hosting {
                 let Some(run) = store.run(&id)?.filter(|run| run.state == RunState::Running) else {
                     return Ok(None);
                 };
-                let Some(room) = store.room(&run.room)? else { return Ok(None) };
+                let (mut room, mut members) = (None, Vec::new());
+                if let Some(id) = run.room() {
+                    let Some(found) = store.room(id)? else { return Ok(None) };
+                    room = Some(Arc::new(found));
+                    members = store.members(id, MEMBERS_IN_CONTEXT, 0)?;
+                }
                 let prompt = load_trigger(&run, store)?;
-                let members = store.members(&run.room, MEMBERS_IN_CONTEXT, 0)?.into();
-                Ok(prompt.map(|prompt| StartedRun {
-                    run: Arc::new(run),
-                    prompt,
-                    room: Arc::new(room),
-                    members,
-                }))
+                let members = members.into();
+                Ok(prompt.map(|prompt| StartedRun { run: Arc::new(run), prompt, room, members }))
             })
             .await
     }
@@ -86,28 +86,33 @@ impl Hosting {
         reply_ref: ReplyRef<'_>,
         finished: RunCompletion,
     ) -> Result<(), Refusal> {
-        let ReplyRef { connection, agent, room, run: Some(run), .. } = reply_ref else { return Ok(()) };
+        let ReplyRef { connection, agent, context, run: Some(run), .. } = reply_ref else { return Ok(()) };
         if self.hub.scheduler().lock().resume(agent, run) != ResumeStatus::Unknown {
             return Ok(());
         }
-        let outcome = self.run_outcome(agent, room, run).await?;
+        let outcome = self.run_outcome(agent, context, run).await?;
         if outcome == RunOutcome::Interrupted && finished.outcome != RunOutcome::Interrupted {
             self.post_late_reply(reply_ref, finished, Some(run.clone())).await?;
         }
         let host = self.hub.scheduler().lock().host(connection);
         if let Some(host) = host {
-            let (agent, room, run) = (agent.clone(), room.clone(), run.clone());
-            host.send(HostCommand::Ended { agent, room, run, outcome });
+            let (agent, context, run) = (agent.clone(), context.clone(), run.clone());
+            host.send(HostCommand::Ended { agent, context, run, outcome });
         }
         Ok(())
     }
 
     /// Returns how a run of this agent ended. An unknown run and a run of another agent both yield
     /// `Cancelled`.
-    async fn run_outcome(&self, agent: &AgentId, room: &RoomId, run: &RunId) -> Result<RunOutcome, Refusal> {
+    async fn run_outcome(
+        &self,
+        agent: &AgentId,
+        context: &RunContext,
+        run: &RunId,
+    ) -> Result<RunOutcome, Refusal> {
         let id = run.clone();
         let found = self.hub.read_snapshot(move |_, store| store.run(&id)).await?;
-        let own = found.filter(|run| run.agent == *agent && run.room == *room);
+        let own = found.filter(|run| run.agent == *agent && run.place.is_in(context));
         Ok(match own.map(|run| run.state) {
             Some(RunState::Ended(outcome)) => outcome,
             _ => RunOutcome::Cancelled,

@@ -15,6 +15,8 @@ pub enum Action {
     FinishRun(RunToFinish),
     /// End a run in the store that was cancelled while it was queued.
     CancelQueuedRun(RunId),
+    /// End a queued run as refused: the gateway of its agent does not execute runs in sessions.
+    RefuseRun(RunId),
     /// Send the context of a room to the agents in it again.
     SendRoomContext(RoomId),
     /// Publish the status of an agent that became busy or idle.
@@ -31,6 +33,7 @@ impl Scheduler {
         actions.extend(self.overdue(now).into_iter().map(Action::ExpireApproval));
         actions.extend(self.take_runs_to_finish(grace_period, now).into_iter().map(Action::FinishRun));
         actions.extend(self.cancelled_before_start.drain(..).map(Action::CancelQueuedRun));
+        actions.extend(self.take_unsupported().into_iter().map(Action::RefuseRun));
         let stale = std::mem::take(&mut self.stale_room_contexts);
         actions.extend(stale.into_iter().map(Action::SendRoomContext));
         let changed = std::mem::take(&mut self.changed);

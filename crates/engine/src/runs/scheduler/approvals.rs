@@ -3,7 +3,7 @@
 
 use super::super::host::Host;
 use super::Scheduler;
-use parlor_model::{AgentId, Approval, ApprovalId, RoomId, RunId};
+use parlor_model::{AgentId, Approval, ApprovalId, RunContext, RunId};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -13,25 +13,27 @@ pub enum RunForApproval {
     In(RunId),
     /// The run was stopped: the request is withdrawn.
     Stopped,
-    /// The agent has no active run in the room.
+    /// The agent has no active run in the context.
     NoRun,
 }
 
 impl Scheduler {
-    /// Finds the run in which an agent requests an approval in a room. The request proves that the agent is
+    /// Finds the run in which an agent requests an approval in a context. The request proves that the agent is
     /// alive, so it ends the grace period of that run.
-    pub fn run_for_approval(&mut self, agent: &AgentId, room: &RoomId) -> RunForApproval {
+    pub fn run_for_approval(&mut self, agent: &AgentId, context: &RunContext) -> RunForApproval {
         let runs = self.runs_of.get(agent).into_iter().flatten();
         let mut found = RunForApproval::NoRun;
         for run in runs {
-            let Some(live) = self.running.get_mut(run).filter(|live| live.room == *room) else { continue };
+            let Some(live) = self.running.get_mut(run).filter(|live| live.place.is_in(context)) else {
+                continue;
+            };
             if live.ending.is_none() {
                 live.lost_since = None;
                 return RunForApproval::In(run.clone());
             }
             found = RunForApproval::Stopped;
         }
-        let stopped = self.stopped.contains_key(&(agent.clone(), room.clone()));
+        let stopped = self.stopped.contains_key(&(agent.clone(), context.clone()));
         if stopped { RunForApproval::Stopped } else { found }
     }
 
@@ -76,16 +78,16 @@ impl Scheduler {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{agent, connection, over, room, scheduler_with};
+    use super::super::tests::{agent, at, connection, over, room, scheduler_with};
     use super::*;
     use parlor_model::ApprovalSubject;
-    use parlor_model::{Decision, Event, GatewayId, InputDigest, Payload, RunState, Time};
+    use parlor_model::{Decision, Event, GatewayId, InputDigest, Payload, RunPlace, RunState, Time};
 
     fn answered(request: &str) -> Event {
         let approval = Approval {
             id: ApprovalId::stored(request),
             run: RunId::stored("1"),
-            room: room("a"),
+            place: RunPlace::Room(room("a")),
             agent: agent(),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("g"),
@@ -127,17 +129,17 @@ mod tests {
     #[test]
     fn an_approval_belongs_to_the_active_run_and_is_not_requested_after_a_stop() {
         let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
-        assert_eq!(scheduler.run_for_approval(&agent(), &room("a")), RunForApproval::In(RunId::stored("1")));
-        assert_eq!(scheduler.run_for_approval(&agent(), &room("b")), RunForApproval::NoRun);
+        assert_eq!(scheduler.run_for_approval(&agent(), &at("a")), RunForApproval::In(RunId::stored("1")));
+        assert_eq!(scheduler.run_for_approval(&agent(), &at("b")), RunForApproval::NoRun);
         scheduler.cancel_runs(&room("a"), Some(&agent()), Instant::now());
-        assert_eq!(scheduler.run_for_approval(&agent(), &room("a")), RunForApproval::Stopped);
+        assert_eq!(scheduler.run_for_approval(&agent(), &at("a")), RunForApproval::Stopped);
         scheduler.apply_event(&over("1"), Instant::now());
         assert_eq!(
-            scheduler.run_for_approval(&agent(), &room("a")),
+            scheduler.run_for_approval(&agent(), &at("a")),
             RunForApproval::Stopped,
             "the stop is not confirmed yet"
         );
-        scheduler.stopped(&agent(), Some(&room("a")));
-        assert_eq!(scheduler.run_for_approval(&agent(), &room("a")), RunForApproval::NoRun);
+        scheduler.stopped(&agent(), Some(&at("a")));
+        assert_eq!(scheduler.run_for_approval(&agent(), &at("a")), RunForApproval::NoRun);
     }
 }

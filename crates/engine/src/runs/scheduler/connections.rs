@@ -13,13 +13,28 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GatewayConnectionId(pub u64);
 
+/// What a gateway can do beyond AgentIM's protocol.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GatewayAbilities {
+    /// Whether the gateway runs an agent in several rooms in parallel and can stop it in a single room.
+    /// Parlor gateways do; they also address runs by id.
+    pub by_room: bool,
+    /// Whether the gateway executes runs in sessions.
+    pub in_sessions: bool,
+}
+
+impl GatewayAbilities {
+    /// The abilities of a Parlor gateway.
+    pub const ALL: Self = Self { by_room: true, in_sessions: true };
+    /// The abilities of a third-party gateway.
+    pub const NONE: Self = Self { by_room: false, in_sessions: false };
+}
+
 /// A live connection of a gateway.
 pub struct GatewayConnection {
     pub gateway: GatewayId,
     pub owner: UserId,
-    /// Whether the gateway runs an agent in several rooms in parallel and can stop it in a single room.
-    /// Parlor gateways do; they also address runs by id.
-    pub by_room: bool,
+    pub abilities: GatewayAbilities,
     pub host: Arc<dyn Host>,
 }
 
@@ -104,8 +119,17 @@ impl Scheduler {
 
     /// Whether the agent is online through a Parlor gateway.
     pub fn is_on_parlor_gateway(&self, agent: &AgentId) -> bool {
+        self.abilities(agent).by_room
+    }
+
+    /// Whether the agent is online through a gateway that executes runs in sessions.
+    pub fn runs_sessions(&self, agent: &AgentId) -> bool {
+        self.abilities(agent).in_sessions
+    }
+
+    fn abilities(&self, agent: &AgentId) -> GatewayAbilities {
         let connection = self.online_agents.get(agent).and_then(|online| self.links.get(&online.connection));
-        connection.is_some_and(|connection| connection.by_room)
+        connection.map_or(GatewayAbilities::NONE, |connection| connection.abilities)
     }
 
     pub fn online_agents(&self) -> HashSet<AgentId> {

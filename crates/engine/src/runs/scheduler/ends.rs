@@ -1,7 +1,7 @@
 //! Ends of active runs, until the store has committed them.
 
 use super::{ActiveRun, STORE_RETRY_DELAY, Scheduler};
-use parlor_model::{AgentId, Chunk, MessageId, Origin, RoomId, RunId, RunOutcome};
+use parlor_model::{AgentId, Chunk, MessageId, Origin, RunContext, RunId, RunOutcome};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -72,10 +72,10 @@ impl Scheduler {
         }
     }
 
-    /// Ends the grace period of the agent's runs, in one room or in all: the agent is working on them.
-    pub fn mark_alive(&mut self, agent: &AgentId, room: Option<&RoomId>) {
+    /// Ends the grace period of the agent's runs, in one context or in all: the agent is working on them.
+    pub fn mark_alive(&mut self, agent: &AgentId, context: Option<&RunContext>) {
         for run in self.runs_of.get(agent).into_iter().flatten() {
-            let here = |live: &&mut ActiveRun| room.is_none_or(|room| live.room == *room);
+            let here = |live: &&mut ActiveRun| context.is_none_or(|context| live.place.is_in(context));
             if let Some(live) = self.running.get_mut(run).filter(here) {
                 live.lost_since = None;
             }

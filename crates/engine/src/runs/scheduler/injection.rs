@@ -6,7 +6,7 @@
 
 use super::super::host::Host;
 use super::Scheduler;
-use parlor_model::{AddressedBy, AgentId, MessageId, RoomId, Run, RunId};
+use parlor_model::{AddressedBy, AgentId, MessageId, Run, RunContext, RunId};
 use std::collections::HashSet;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ impl Injections {
 pub struct InjectionOffer {
     pub host: Arc<dyn Host>,
     pub agent: AgentId,
-    pub room: RoomId,
+    pub context: RunContext,
     /// The active run.
     pub run: RunId,
     /// The queued run of the message, which is merged into `run` when the agent accepts the message.
@@ -38,7 +38,7 @@ pub struct InjectionOffer {
 /// Whether a queued run may be injected into an active one. A run requested by another agent keeps its own
 /// lineage, and for a run by answer policy triage has not decided yet whether the agent should answer.
 pub(super) fn may_join(run: &Run) -> bool {
-    run.trigger.is_some() && run.asked_by.is_none() && run.addressed == AddressedBy::Directly
+    run.message().is_some() && run.asked_by.is_none() && run.addressed == AddressedBy::Directly
 }
 
 /// Whether a text is a slash command for the agent with this name, after any mentions. A command has to start
@@ -73,25 +73,26 @@ impl Scheduler {
             let Some(online) = self.online_agents.get(agent) else { continue };
             let Some(connection) = self.links.get(&online.connection) else { continue };
             // Only Parlor gateways address runs by id.
-            let queue = self.queued.get(agent).filter(|_| connection.by_room);
-            let mut passed_over: HashSet<&RoomId> = HashSet::new();
+            let queue = self.queued.get(agent).filter(|_| connection.abilities.by_room);
+            let mut passed_over: HashSet<RunContext> = HashSet::new();
             for waiting in queue.into_iter().flatten() {
+                let context = waiting.place.context();
                 let runs = self.runs_of.get(agent).into_iter().flatten();
                 let mut here = runs.filter(|run| {
-                    let live = self.running.get(*run).filter(|live| live.room == waiting.room);
+                    let live = self.running.get(*run).filter(|live| live.place.is_in(&context));
                     live.is_some_and(|live| live.ending.is_none() && live.lost_since.is_none())
                 });
                 let (Some(run), Some(message)) = (here.next(), &waiting.message) else { continue };
                 // A later message does not overtake an earlier one that cannot be injected.
                 let joins = waiting.may_join && !is_command(&waiting.preview, &online.name);
-                if !joins || passed_over.contains(&waiting.room) {
-                    passed_over.insert(&waiting.room);
+                if !joins || passed_over.contains(&context) {
+                    passed_over.insert(context);
                 } else if !self.starting.contains(&waiting.run)
                     && self.injections.offered.insert(waiting.run.clone())
                 {
-                    let (host, agent, room) = (connection.host.clone(), agent.clone(), waiting.room.clone());
+                    let (host, agent) = (connection.host.clone(), agent.clone());
                     let (run, added, message) = (run.clone(), waiting.run.clone(), message.clone());
-                    offers.push(InjectionOffer { host, agent, room, run, added, message });
+                    offers.push(InjectionOffer { host, agent, context, run, added, message });
                 }
             }
         }
@@ -130,11 +131,12 @@ impl Scheduler {
 mod tests {
     use super::super::tests::{a_run, agent, over, scheduler_with};
     use super::*;
-    use parlor_model::{Event, RunState};
+    use parlor_model::{Event, RunCause, RunState};
     use std::time::Instant;
 
     fn queued(id: &str, room: &str) -> Run {
-        Run { trigger: Some(MessageId::stored(format!("m{id}"))), ..a_run(id, room, RunState::Queued) }
+        let cause = RunCause::Message(MessageId::stored(format!("m{id}")));
+        Run { cause, ..a_run(id, room, RunState::Queued) }
     }
 
     fn apply(scheduler: &mut Scheduler, run: Run) {

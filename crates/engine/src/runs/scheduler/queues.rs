@@ -1,10 +1,11 @@
-//! Backlogs of agents that are busy or offline, as published to users.
+//! Backlogs of agents in rooms that are busy or offline, as published to users. Queued runs without a room are in no
+//! backlog: their owner can list them.
 //!
 //! Owns: each change of an agent's backlog in a room is published once, as the complete list with a new
 //! revision.
 
 use super::{QueuedRun, Scheduler};
-use parlor_model::{AgentId, Message, MessageId, QueuedMessage, RoomId, RunId, Seq, Signal};
+use parlor_model::{AgentId, Message, MessageId, QueuedMessage, RoomId, Run, RunCause, RunId, Seq, Signal};
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::time::Instant;
@@ -36,8 +37,11 @@ impl Queues {
         self.last_message = Some((message.id.clone(), message.text.clone()));
     }
 
-    pub fn preview(&self, message: Option<&MessageId>) -> Box<str> {
-        let message = self.last_message.as_ref().filter(|(id, _)| Some(id) == message);
+    pub fn preview(&self, run: &Run) -> Box<str> {
+        if let RunCause::Explicit { prompt, .. } = &run.cause {
+            return QueuedMessage::preview_of(prompt);
+        }
+        let message = self.last_message.as_ref().filter(|(id, _)| Some(id) == run.message());
         message.map(|(_, text)| QueuedMessage::preview_of(text)).unwrap_or_default()
     }
 
@@ -104,7 +108,9 @@ impl Scheduler {
         let mut lists: HashMap<RoomId, Vec<QueuedMessage>> = HashMap::new();
         let queue = self.queued.get(agent).into_iter().flatten();
         for waiting in queue.filter(|waiting| !free.contains(&&waiting.run)) {
-            lists.entry(waiting.room.clone()).or_default().push(waiting.to_message());
+            if let Some(room) = waiting.place.room() {
+                lists.entry(room.clone()).or_default().push(waiting.to_message());
+            }
         }
         lists
     }

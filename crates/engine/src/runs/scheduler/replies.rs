@@ -1,7 +1,7 @@
 //! The runs that the output of an agent belongs to.
 
 use super::{ActiveRun, GatewayConnectionId, Scheduler};
-use parlor_model::{AgentId, ConversationId, MessageId, RoomId, RunId, UserId};
+use parlor_model::{AgentId, ConversationId, MessageId, RoomId, RunContext, RunId, RunPlace, UserId};
 
 /// The run to which a chunk or a completed reply of an agent belongs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -10,9 +10,9 @@ pub enum ReplyBinding {
     Run(RunId, bool),
     /// A run that is ending or was stopped: the output is dropped.
     Ended,
-    /// The gateway named a run that is not an active run of this agent in this room.
+    /// The gateway named a run that is not an active run of this agent in this context.
     UnknownRun,
-    /// The agent has no active run in the room that could own this reply.
+    /// The agent has no active run in the context that could own this reply.
     Unbound,
 }
 
@@ -21,34 +21,38 @@ pub enum ReplyBinding {
 pub enum ReplySlot {
     /// An active run streams this reply.
     Bound,
-    /// An active run of the agent in the room has no reply yet.
+    /// An active run of the agent in the context has no reply yet.
     Free,
-    /// A run of the agent in the room is queued or is being started.
+    /// A run of the agent in the context is queued or is being started.
     Queued,
-    /// The reply, or the last run in the room, was stopped or is ending: the output is dropped.
+    /// The reply, or the last run in the context, was stopped or is ending: the output is dropped.
     Ended,
-    /// The agent has no run in the room.
+    /// The agent has no run in the context.
     Vacant,
-    /// The hub refused the agent's last run in the room, which a message of another agent had requested. The output
+    /// The hub refused the agent's last run in the context, which a message of another agent had requested. The output
     /// would answer that message.
     Refused,
 }
 
 impl Scheduler {
     /// Returns the use of a reply's output without binding it.
-    pub fn reply_slot(&self, agent: &AgentId, room: &RoomId, reply: &MessageId) -> ReplySlot {
+    pub fn reply_slot(&self, agent: &AgentId, context: &RunContext, reply: &MessageId) -> ReplySlot {
         let runs = self.runs_of.get(agent).into_iter().flatten();
-        let here = runs.filter_map(|run| self.running.get(run)).filter(|live| live.room == *room);
+        let here = runs.filter_map(|run| self.running.get(run)).filter(|live| live.place.is_in(context));
         if let Some(live) = here.clone().find(|live| live.reply.as_ref() == Some(reply)) {
             return if live.ending.is_none() { ReplySlot::Bound } else { ReplySlot::Ended };
         }
         if here.clone().any(|live| live.reply.is_none() && live.ending.is_none()) {
             return ReplySlot::Free;
         }
-        if self.queued.get(agent).is_some_and(|queue| queue.iter().any(|waiting| waiting.room == *room)) {
+        if self
+            .queued
+            .get(agent)
+            .is_some_and(|queue| queue.iter().any(|waiting| waiting.place.is_in(context)))
+        {
             return ReplySlot::Queued;
         }
-        match self.stopped.contains_key(&(agent.clone(), room.clone())) {
+        match self.stopped.contains_key(&(agent.clone(), context.clone())) {
             true => ReplySlot::Ended,
             false => ReplySlot::Vacant,
         }
@@ -61,16 +65,18 @@ impl Scheduler {
 
     /// Finds the run that a chunk of a reply belongs to: the run that already streams this reply, or else the
     /// agent's active run in the room without a reply. The run is then bound to the reply id.
-    pub fn bind(&mut self, agent: &AgentId, room: &RoomId, reply: &MessageId) -> ReplyBinding {
+    pub fn bind(&mut self, agent: &AgentId, context: &RunContext, reply: &MessageId) -> ReplyBinding {
         let runs = self.runs_of.get(agent).into_iter().flatten();
         let here: Vec<&RunId> =
-            runs.filter(|run| self.running.get(*run).is_some_and(|live| live.room == *room)).collect();
+            runs.filter(|run| self.running.get(*run).is_some_and(|live| live.place.is_in(context))).collect();
         let find = |matches: &dyn Fn(&ActiveRun) -> bool| {
             here.iter().find(|run| self.running.get(**run).is_some_and(matches)).map(|run| (*run).clone())
         };
         let (run, first) = match find(&|live| live.reply.as_ref() == Some(reply)) {
             Some(run) => (run, false),
-            None if self.stopped.contains_key(&(agent.clone(), room.clone())) => return ReplyBinding::Ended,
+            None if self.stopped.contains_key(&(agent.clone(), context.clone())) => {
+                return ReplyBinding::Ended;
+            }
             None => match find(&|live| live.reply.is_none() && live.ending.is_none()) {
                 Some(run) => (run, true),
                 None => return ReplyBinding::Unbound,
@@ -84,10 +90,10 @@ impl Scheduler {
         ReplyBinding::Run(run, first)
     }
 
-    /// Whether the agent has an active run in this room that is not ending.
-    pub fn is_replying(&self, agent: &AgentId, room: &RoomId) -> bool {
+    /// Whether the agent has an active run in this context that is not ending.
+    pub fn is_replying(&self, agent: &AgentId, context: &RunContext) -> bool {
         let mut runs = self.runs_of.get(agent).into_iter().flatten().filter_map(|run| self.running.get(run));
-        runs.any(|live| live.room == *room && live.ending.is_none())
+        runs.any(|live| live.place.is_in(context) && live.ending.is_none())
     }
 
     /// Removes the reply of a run, after the reply id turned out to belong to another message.
@@ -123,14 +129,19 @@ impl Scheduler {
         Some(run)
     }
 
-    /// Returns the active run in the room that a reply with a new id would be bound to.
-    pub fn run_without_reply(&self, agent: &AgentId, room: &RoomId) -> Option<RunId> {
+    /// Returns the active run in the context that a reply with a new id would be bound to.
+    pub fn run_without_reply(&self, agent: &AgentId, context: &RunContext) -> Option<RunId> {
         let mut runs = self.runs_of.get(agent).into_iter().flatten();
         let without_reply = |run: &&RunId| {
-            let live = self.running.get(*run).filter(|live| live.room == *room);
+            let live = self.running.get(*run).filter(|live| live.place.is_in(context));
             live.is_some_and(|live| live.reply.is_none() && live.ending.is_none())
         };
         runs.find(without_reply).cloned()
+    }
+
+    /// Room of an active run, if it has one.
+    pub fn room_of(&self, run: &RunId) -> Option<RoomId> {
+        self.running.get(run).and_then(|live| live.place.room().cloned())
     }
 
     /// Whether a run has started a reply.
@@ -140,29 +151,29 @@ impl Scheduler {
 
     /// Returns the replies that are being streamed in a room, with their runs.
     pub fn replies_in(&self, room: &RoomId) -> Vec<(RunId, MessageId)> {
-        let here = self.running.iter().filter(|(_, live)| live.room == *room);
+        let here = self.running.iter().filter(|(_, live)| live.place.room() == Some(room));
         here.filter_map(|(run, live)| Some((run.clone(), live.reply.clone()?))).collect()
     }
 
-    /// Returns the active runs of an agent, in one room or in all.
-    pub fn runs(&self, agent: &AgentId, room: Option<&RoomId>) -> Vec<(RunId, RoomId)> {
+    /// Returns the active runs of an agent, in one context or in all.
+    pub fn runs(&self, agent: &AgentId, context: Option<&RunContext>) -> Vec<(RunId, RunPlace)> {
         let runs = self.runs_of.get(agent).into_iter().flatten();
         let live = runs.filter_map(|run| self.running.get(run).map(|live| (run, live)));
-        live.filter(|(_, live)| room.is_none_or(|room| live.room == *room))
-            .map(|(run, live)| (run.clone(), live.room.clone()))
+        live.filter(|(_, live)| context.is_none_or(|context| live.place.is_in(context)))
+            .map(|(run, live)| (run.clone(), live.place.clone()))
             .collect()
     }
 
     /// Filters terminal output of an agent's newest active run and returns it with the room to publish it in;
-    /// `None` if no active run owns it.
+    /// `None` if no active run with a room owns it.
     pub fn terminal(
         &mut self,
         agent: &AgentId,
-        room: Option<&RoomId>,
+        context: Option<&RunContext>,
         data: &str,
     ) -> Option<(RoomId, String)> {
-        let (run, _) = self.runs(agent, room).pop()?;
+        let (run, _) = self.runs(agent, context).pop()?;
         let live = self.running.get_mut(&run).filter(|live| live.ending.is_none())?;
-        Some((live.room.clone(), live.terminal.pass(data)))
+        Some((live.place.room()?.clone(), live.terminal.pass(data)))
     }
 }

@@ -3,7 +3,7 @@
 
 use super::super::host::HostCommand;
 use super::{ReplyBinding, Scheduler};
-use parlor_model::{AgentId, MessageId, RoomId, Run, RunId, RunState};
+use parlor_model::{AgentId, MessageId, Run, RunContext, RunId, RunState};
 
 /// State of a run that a reconnected gateway wants to resume.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,12 +19,12 @@ impl Scheduler {
     pub fn bind_named(
         &mut self,
         agent: &AgentId,
-        room: &RoomId,
+        context: &RunContext,
         reply: &MessageId,
         run: &RunId,
     ) -> ReplyBinding {
         let own = self.runs_of.get(agent).is_some_and(|runs| runs.contains(run));
-        let Some(live) = self.running.get_mut(run).filter(|live| own && live.room == *room) else {
+        let Some(live) = self.running.get_mut(run).filter(|live| own && live.place.is_in(context)) else {
             return ReplyBinding::UnknownRun;
         };
         if live.ending.is_some() {
@@ -54,11 +54,11 @@ impl Scheduler {
         let Some(connection) = self.online_agents.get(&run.agent).map(|online| online.connection) else {
             return;
         };
-        let names_runs = self.links.get(&connection).is_some_and(|connection| connection.by_room);
+        let names_runs = self.links.get(&connection).is_some_and(|connection| connection.abilities.by_room);
         if names_runs && self.running.contains_key(&run.id) {
-            let (agent, room) = (run.agent.clone(), run.room.clone());
+            let (agent, context) = (run.agent.clone(), run.place.context());
             let (run, outcome) = (run.id.clone(), outcome.clone());
-            self.commands.push((connection, HostCommand::Ended { agent, room, run, outcome }));
+            self.commands.push((connection, HostCommand::Ended { agent, context, run, outcome }));
         }
     }
 }
@@ -66,7 +66,7 @@ impl Scheduler {
 #[cfg(test)]
 mod tests {
     use super::super::PendingEnd;
-    use super::super::tests::{agent, over, room, scheduler_with};
+    use super::super::tests::{agent, at, over, scheduler_with};
     use super::*;
     use parlor_model::RunOutcome;
     use std::time::{Duration, Instant};
@@ -85,17 +85,18 @@ mod tests {
     fn a_reply_with_a_run_id_is_bound_to_no_other_run() {
         let (mut scheduler, _) =
             scheduler_with(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-        let mut bind = |at: &str, id: &str| scheduler.bind_named(&agent(), &room(at), &reply("r"), &run(id));
+        let mut bind =
+            |place: &str, id: &str| scheduler.bind_named(&agent(), &at(place), &reply("r"), &run(id));
         assert_eq!(bind("a", "1"), ReplyBinding::Run(run("1"), true));
         assert_eq!(bind("a", "1"), ReplyBinding::Run(run("1"), false));
         assert_eq!(bind("a", "2"), ReplyBinding::UnknownRun, "the run is in another room");
         assert_eq!(bind("a", "3"), ReplyBinding::UnknownRun);
         assert_eq!(
-            scheduler.bind_named(&AgentId::stored("x"), &room("b"), &reply("r"), &run("2")),
+            scheduler.bind_named(&AgentId::stored("x"), &at("b"), &reply("r"), &run("2")),
             ReplyBinding::UnknownRun
         );
         scheduler.end(&run("1"), PendingEnd::plain(RunOutcome::Complete));
-        assert_eq!(scheduler.bind_named(&agent(), &room("a"), &reply("r"), &run("1")), ReplyBinding::Ended);
+        assert_eq!(scheduler.bind_named(&agent(), &at("a"), &reply("r"), &run("1")), ReplyBinding::Ended);
     }
 
     #[test]
@@ -109,7 +110,7 @@ mod tests {
         assert_eq!(scheduler.resume(&agent(), &run("1")), ResumeStatus::Active);
         assert_eq!(scheduler.resume(&agent(), &run("9")), ResumeStatus::Unknown);
         assert_eq!(scheduler.resume(&AgentId::stored("x"), &run("1")), ResumeStatus::Unknown);
-        scheduler.mark_alive(&agent(), Some(&room("a")));
+        scheduler.mark_alive(&agent(), Some(&at("a")));
         let due = scheduler.take_runs_to_finish(GRACE_PERIOD, now + GRACE_PERIOD);
         let ended: Vec<&str> = due.iter().map(|due| due.run.as_str()).collect();
         assert_eq!(ended, ["2"], "it was not resumed");

@@ -1,10 +1,11 @@
 //! Starts of queued runs.
 //!
-//! Owns: one run at a time per agent, or per agent and room if its gateway supports that (`by_room`).
+//! Owns: one run at a time per agent, or per agent and context if its gateway supports that (`by_room`). Only such
+//! gateways execute runs in sessions.
 
 use super::stops::STOP_GRACE;
-use super::{QueuedRun, Scheduler};
-use parlor_model::{AgentId, RoomId, RunId};
+use super::{GatewayAbilities, QueuedRun, Scheduler};
+use parlor_model::{AgentId, RunContext, RunId};
 use std::collections::HashSet;
 use std::time::Instant;
 
@@ -23,15 +24,16 @@ impl Scheduler {
         let (Some(queue), Some(online)) = (self.queued.get(agent), self.online_agents.get(agent)) else {
             return Vec::new();
         };
-        let by_room = self.links.get(&online.connection).is_some_and(|connection| connection.by_room);
+        let abilities = self.links.get(&online.connection).map(|connection| connection.abilities);
+        let GatewayAbilities { by_room, in_sessions } = abilities.unwrap_or(GatewayAbilities::NONE);
         let running = self.runs_of.get(agent).into_iter().flatten();
-        let mut taken: HashSet<&RoomId> =
-            running.filter_map(|run| self.running.get(run)).map(|live| &live.room).collect();
+        let mut taken: HashSet<RunContext> =
+            running.filter_map(|run| self.running.get(run)).map(|live| live.place.context()).collect();
         let stopping = self
             .stopped
             .iter()
             .filter(|((stopped, _), since)| stopped == agent && now.duration_since(**since) < STOP_GRACE);
-        taken.extend(stopping.map(|((_, room), _)| room));
+        taken.extend(stopping.map(|((_, context), _)| context.clone()));
         let mut free = Vec::new();
         for waiting in queue {
             // A run held back by the triage fallback limit does not block the runs behind it: it may never
@@ -39,16 +41,35 @@ impl Scheduler {
             if self.held_until.get(&waiting.run).is_some_and(|until| *until > now) {
                 continue;
             }
-            if if by_room { !taken.contains(&waiting.room) } else { taken.is_empty() } {
+            // The driver ends this run as refused.
+            if !in_sessions && waiting.place.session().is_some() {
+                continue;
+            }
+            let context = waiting.place.context();
+            if if by_room { !taken.contains(&context) } else { taken.is_empty() } {
                 free.push(waiting);
             }
-            // Preserves the order of runs in a room: later ones wait while this one starts or waits.
-            taken.insert(&waiting.room);
+            // Preserves the order of runs in a context: later ones wait while this one starts or waits.
+            taken.insert(context);
             if !by_room {
                 break;
             }
         }
         free
+    }
+
+    /// Returns the queued runs in sessions whose agent is online through a gateway that does not execute them. Each is
+    /// returned once.
+    pub(super) fn take_unsupported(&mut self) -> Vec<RunId> {
+        let mut unsupported = Vec::new();
+        for (agent, queue) in &self.queued {
+            if self.online_agents.contains_key(agent) && !self.runs_sessions(agent) {
+                let in_session = queue.iter().filter(|waiting| waiting.place.session().is_some());
+                unsupported.extend(in_session.map(|waiting| waiting.run.clone()));
+            }
+        }
+        unsupported.retain(|run| self.starting.insert(run.clone()));
+        unsupported
     }
 
     /// Makes `take_ready` return a run again whose start failed.

@@ -2,10 +2,10 @@
 
 use super::super::host::HostCommand;
 use super::{ActiveRun, PendingEnd, Scheduler};
-use parlor_model::{AgentId, RoomId, Run, RunOutcome};
+use parlor_model::{AgentId, RoomId, Run, RunContext, RunOutcome};
 use std::time::{Duration, Instant};
 
-/// Maximum time that the next run in a room waits for the gateway to confirm the stop of the previous run.
+/// Maximum time that the next run in a context waits for the gateway to confirm the stop of the previous run.
 pub(super) const STOP_GRACE: Duration = Duration::from_secs(5);
 
 impl Scheduler {
@@ -24,8 +24,8 @@ impl Scheduler {
                 }
             }
         }
-        for agent in running.into_iter().filter(matches) {
-            self.stop(agent, room, now);
+        for (agent, context) in running.into_iter().filter(|(agent, _)| matches(agent)) {
+            self.stop(agent, context, now);
         }
     }
 
@@ -34,26 +34,27 @@ impl Scheduler {
         let stopping_until = self.is_on_parlor_gateway(&run.agent).then(|| now + STOP_GRACE);
         if let Some(live) = self.running.get_mut(&run.id).filter(|live| live.ending.is_none()) {
             live.cancel(stopping_until);
-            self.stop(run.agent.clone(), &run.room, now);
+            self.stop(run.agent.clone(), run.place.context(), now);
         }
     }
 
-    pub(super) fn stop(&mut self, agent: AgentId, room: &RoomId, now: Instant) {
+    pub(super) fn stop(&mut self, agent: AgentId, context: RunContext, now: Instant) {
         let Some(online) = self.online_agents.get(&agent) else { return };
-        let command = HostCommand::Stop { agent: agent.clone(), room: room.clone() };
+        let command = HostCommand::Stop { agent: agent.clone(), context: context.clone() };
         self.commands.push((online.connection, command));
-        self.stopped.insert((agent, room.clone()), now);
+        self.stopped.insert((agent, context), now);
     }
 
-    /// Handles the gateway's confirmation that the agent's runs, in one room or in all, have stopped.
-    pub fn stopped(&mut self, agent: &AgentId, room: Option<&RoomId>) {
+    /// Handles the gateway's confirmation that the agent's runs, in one context or in all, have stopped.
+    pub fn stopped(&mut self, agent: &AgentId, context: Option<&RunContext>) {
         for run in self.runs_of.get(agent).into_iter().flatten() {
-            let here = |live: &&mut ActiveRun| room.is_none_or(|room| live.room == *room);
+            let here = |live: &&mut ActiveRun| context.is_none_or(|context| live.place.is_in(context));
             if let Some(live) = self.running.get_mut(run).filter(here) {
                 live.stopping_until = None;
             }
         }
-        self.stopped.retain(|(stopped, at), _| stopped != agent || room.is_some_and(|room| room != at));
+        self.stopped
+            .retain(|(stopped, at), _| stopped != agent || context.is_some_and(|context| context != at));
     }
 }
 

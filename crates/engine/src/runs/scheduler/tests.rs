@@ -2,7 +2,7 @@
 
 use super::super::host::{Host, HostCommand};
 use super::*;
-use parlor_model::{AddressedBy, ConversationId, Lineage, Usage};
+use parlor_model::{AddressedBy, ConversationId, Lineage, RunCause, Usage};
 use parlor_model::{Frozen, GatewayId, Room, RoomKind, RoomRole, Time, UserId};
 
 struct NullHost;
@@ -19,15 +19,18 @@ pub(super) fn room(id: &str) -> RoomId {
     RoomId::stored(id)
 }
 
+/// Context of the agent in a room.
+pub(super) fn at(id: &str) -> RunContext {
+    RunContext::Room(room(id))
+}
+
 pub(super) fn a_run(id: &str, room: &str, state: RunState) -> Run {
     Run {
         id: RunId::stored(id),
         agent: agent(),
-        room: RoomId::stored(room),
-        trigger: None,
-        task: None,
+        place: RunPlace::Room(RoomId::stored(room)),
+        cause: RunCause::Unprompted,
         asked_by: None,
-        arrival: None,
         addressed: AddressedBy::Directly,
         lineage: Lineage::start(ConversationId::stored(format!("c{id}")), agent()),
         parent: None,
@@ -47,7 +50,8 @@ pub(super) fn run(id: &str, room: &str, state: RunState) -> Event {
 
 pub(super) fn connection(scheduler: &mut Scheduler, gateway: &str, by_room: bool) -> GatewayConnectionId {
     let (gateway, owner) = (GatewayId::stored(gateway), UserId::stored("ann"));
-    scheduler.connect_gateway(GatewayConnection { gateway, owner, by_room, host: Arc::new(NullHost) })
+    let abilities = if by_room { GatewayAbilities::ALL } else { GatewayAbilities::NONE };
+    scheduler.connect_gateway(GatewayConnection { gateway, owner, abilities, host: Arc::new(NullHost) })
 }
 
 /// A scheduler with these runs and one gateway connection. The agent is online through it as a third-party
@@ -72,9 +76,9 @@ fn ready(scheduler: &mut Scheduler) -> Vec<String> {
 }
 
 /// Takes the commands for gateways and returns the stops among them.
-fn stops(scheduler: &mut Scheduler) -> Vec<(GatewayConnectionId, AgentId, RoomId)> {
+fn stops(scheduler: &mut Scheduler) -> Vec<(GatewayConnectionId, AgentId, RunContext)> {
     let stop = |(connection, command)| match command {
-        HostCommand::Stop { agent, room } => Some((connection, agent, room)),
+        HostCommand::Stop { agent, context } => Some((connection, agent, context)),
         _ => None,
     };
     std::mem::take(&mut scheduler.commands).into_iter().filter_map(stop).collect()
@@ -174,7 +178,7 @@ fn a_run_is_interrupted_unless_its_agent_proves_alive_within_the_grace_period() 
 fn a_reply_stays_bound_to_the_run_that_started_it() {
     let (mut scheduler, _) =
         scheduler_with(Some(true), &[("1", "a", RunState::Running), ("2", "b", RunState::Running)]);
-    let (a, b) = (room("a"), room("b"));
+    let (a, b) = (at("a"), at("b"));
     let (one, two) = (MessageId::stored("m"), MessageId::stored("n"));
     assert_eq!(scheduler.bind(&agent(), &b, &one), ReplyBinding::Run(RunId::stored("2"), true));
     assert_eq!(scheduler.bind(&agent(), &b, &one), ReplyBinding::Run(RunId::stored("2"), false));
@@ -187,9 +191,9 @@ fn a_reply_stays_bound_to_the_run_that_started_it() {
 fn output_of_a_stopped_run_is_dropped_and_the_next_run_waits_for_its_end() {
     let (mut scheduler, connection) =
         scheduler_with(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
-    let (a, reply) = (room("a"), MessageId::stored("m"));
+    let (a, reply) = (at("a"), MessageId::stored("m"));
     scheduler.bind(&agent(), &a, &reply);
-    scheduler.cancel_runs(&a, Some(&agent()), Instant::now());
+    scheduler.cancel_runs(&room("a"), Some(&agent()), Instant::now());
     assert_eq!(stops(&mut scheduler), [(connection, agent(), a.clone())]);
     assert_eq!(scheduler.cancelled_before_start, [RunId::stored("2")], "the queued run is cancelled too");
     assert_eq!(scheduler.bind(&agent(), &a, &reply), ReplyBinding::Ended);
@@ -209,13 +213,13 @@ fn a_run_cancelled_in_the_store_is_stopped_once() {
     let (mut scheduler, connection) =
         scheduler_with(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
     let reply = MessageId::stored("m");
-    scheduler.bind(&agent(), &room("a"), &reply);
+    scheduler.bind(&agent(), &at("a"), &reply);
     assert_eq!(scheduler.replies_in(&room("a")), [(RunId::stored("1"), reply.clone())]);
     for run_id in ["1", "1", "2"] {
         scheduler.apply_event(&run(run_id, "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
     }
-    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
-    assert_eq!(scheduler.bind(&agent(), &room("a"), &reply), ReplyBinding::Ended);
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), at("a"))]);
+    assert_eq!(scheduler.bind(&agent(), &at("a"), &reply), ReplyBinding::Ended);
 }
 
 #[test]
@@ -239,11 +243,11 @@ fn freezing_a_room_cancels_all_its_runs() {
     };
     scheduler.apply_event(&Event::RoomChanged(Arc::new(frozen)), Instant::now());
     assert_eq!(scheduler.stale_room_contexts, [room("a")].into());
-    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), at("a"))]);
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [], "not confirmed by the gateway yet");
-    scheduler.stopped(&agent(), Some(&room("b")));
+    scheduler.stopped(&agent(), Some(&at("b")));
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), []);
-    scheduler.stopped(&agent(), Some(&room("a")));
+    scheduler.stopped(&agent(), Some(&at("a")));
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Cancelled)]);
 }
 
@@ -273,7 +277,7 @@ fn an_idle_report_completes_the_started_reply() {
     let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
     scheduler.idle(&agent());
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [], "no reply started");
-    scheduler.bind(&agent(), &room("a"), &MessageId::stored("m"));
+    scheduler.bind(&agent(), &at("a"), &MessageId::stored("m"));
     scheduler.idle(&agent());
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), [("1".into(), RunOutcome::Complete)]);
 }
@@ -310,7 +314,7 @@ fn a_run_that_has_ended_in_the_store_is_not_submitted_again() {
 fn a_gateway_is_told_to_stop_a_run_that_was_cancelled_in_the_store() {
     let (mut scheduler, connection) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
     scheduler.apply_event(&run("1", "a", RunState::Ended(RunOutcome::Cancelled)), Instant::now());
-    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), at("a"))]);
 }
 
 #[test]
@@ -322,7 +326,7 @@ fn a_requested_stop_is_sent_once_and_ends_the_run_also_after_a_restart() {
         scheduler_with(Some(false), &[("1", "a", RunState::Running), ("2", "a", RunState::Queued)]);
     scheduler.apply_event(&stopping, Instant::now());
     scheduler.apply_event(&stopping, Instant::now());
-    assert_eq!(stops(&mut scheduler), [(connection, agent(), room("a"))]);
+    assert_eq!(stops(&mut scheduler), [(connection, agent(), at("a"))]);
     assert_eq!(due(&mut scheduler, Duration::MAX, Instant::now()), cancelled);
     let (mut restarted, _) = scheduler_with(None, &[]);
     restarted.apply_event(&stopping, Instant::now());
@@ -341,8 +345,8 @@ fn a_cancelled_queued_run_does_not_start() {
 #[test]
 fn output_after_a_stop_is_dropped_until_the_confirmation_or_the_next_run() {
     let (mut scheduler, _) = scheduler_with(Some(false), &[("1", "a", RunState::Running)]);
-    let (a, start) = (room("a"), Instant::now());
-    scheduler.cancel_runs(&a, None, start);
+    let (a, start) = (at("a"), Instant::now());
+    scheduler.cancel_runs(&room("a"), None, start);
     scheduler.apply_event(&over("1"), start);
     let later = start + 2 * STOP_GRACE;
     assert_eq!(scheduler.next_deadline(Duration::MAX, later), None, "no deadline is pending");

@@ -1,12 +1,12 @@
-//! Limits the runs that start although triage failed: a token bucket per agent and room. Runs beyond the
+//! Limits the runs that start although triage failed: a token bucket per agent and context. Runs beyond the
 //! limit stay queued until a token is available.
 
 use super::Scheduler;
 use crate::Limits;
-use parlor_model::Run;
+use parlor_model::{AgentId, Run, RunContext};
 use std::time::Instant;
 
-/// Token bucket of one agent in one room: `triage_fallback_burst` tokens, refilled by one every
+/// Token bucket of one agent in one context: `triage_fallback_burst` tokens, refilled by one every
 /// `triage_fallback_interval`.
 pub struct TriageFallbackBucket {
     left: u32,
@@ -18,6 +18,24 @@ impl Scheduler {
     /// Takes a token for a run without a triage decision. Returns `false` if none is left; the run is then
     /// held until the next refill.
     pub fn allow_triage_fallback(&mut self, run: &Run, limits: &Limits, now: Instant) -> bool {
+        match self.take_triage_token(&run.agent, run.place.context(), limits, now) {
+            Ok(()) => true,
+            Err(next_refill) => {
+                self.held_until.insert(run.id.clone(), next_refill);
+                false
+            }
+        }
+    }
+
+    /// Takes a token of an agent in a context, for work without a triage decision. Returns the time of the next refill
+    /// if none is left.
+    pub fn take_triage_token(
+        &mut self,
+        agent: &AgentId,
+        context: RunContext,
+        limits: &Limits,
+        now: Instant,
+    ) -> Result<(), Instant> {
         let (burst, interval) = (limits.triage_fallback_burst, limits.triage_fallback_interval);
         for bucket in self.triage_fallback.values_mut() {
             let refilled = now.duration_since(bucket.since).as_nanos() / interval.as_nanos().max(1);
@@ -27,15 +45,14 @@ impl Scheduler {
         }
         // Drop full buckets: a missing bucket counts as full.
         self.triage_fallback.retain(|_, bucket| bucket.left < burst);
-        let key = (run.agent.clone(), run.room.clone());
+        let key = (agent.clone(), context);
         let bucket =
             self.triage_fallback.entry(key).or_insert(TriageFallbackBucket { left: burst, since: now });
         if bucket.left == 0 {
-            self.held_until.insert(run.id.clone(), bucket.since + interval);
-            return false;
+            return Err(bucket.since + interval);
         }
         bucket.left -= 1;
-        true
+        Ok(())
     }
 }
 

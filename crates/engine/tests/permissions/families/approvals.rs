@@ -9,7 +9,7 @@ use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
     AnswerQuestions, AskApproval, DecideApproval, ExpireApproval, RevokeApprovalRule,
 };
-use parlor_model::query::{ListApprovalRules, ListApprovals, ListOpenQuestions};
+use parlor_model::query::{ListApprovalRules, ListApprovals, ListOpenQuestions, ListOwnApprovals};
 use parlor_model::{AgentId, ApprovalId, ApprovalSubject, GatewayId, InputDigest, Payload, RunId};
 use std::time::Duration;
 
@@ -29,12 +29,14 @@ table! { commands: AnyCommand;
         "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_FOR_ADMINS;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), READY;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_IN_NO_ROOM;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  yes   ?ask  no    no    who  ", PERSON,  decide_approval(true), APPROVAL_IN_A_SESSION;
     }
     AnyCommand::AnswerQuestions(_) => {
         "who   who   ?ask  yes   yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL;
         "who   who   ?ask  ?ask  yes   yes   ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_FOR_ADMINS;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), READY;
         "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_IN_NO_ROOM;
+        "who   who   ?ask  ?ask  ?ask  ?ask  ?ask  yes   ?ask  no    no    who  ", PERSON,  answer_questions(), APPROVAL_IN_A_SESSION;
     }
     AnyCommand::RevokeApprovalRule(_) => {
         "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_rule(), ANOTHERS_APPROVAL_RULE;
@@ -53,6 +55,9 @@ table! { queries: AnyQuery;
     }
     AnyQuery::ListOpenQuestions(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    ListOpenQuestions, READY;
+    }
+    AnyQuery::ListOwnApprovals(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    ListOwnApprovals, READY;
     }
     AnyQuery::ListApprovalRules(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_approval_rules(), READY;

@@ -2,23 +2,24 @@
 
 use crate::callers::{CallerKind, coder_member, lobby, member, other_user, room};
 use crate::fixtures::run;
-use crate::requests::{ALL_SCOPES, PERSON, READ, WRITE, at_root};
+use crate::requests::{AGENTS, ALL_SCOPES, PERSON, READ, WRITE, at_root};
 use crate::stored::*;
 use crate::table::table;
 use parlor_engine::changes::{AgentChange, Change, RoomChange, RunChange};
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    CancelRun, FinishRun, MergeRun, PostLateReply, ReportUsage, StartRun, StartUnpromptedRun, StopRuns,
-    WithdrawRuns,
+    CancelRun, FinishRun, MergeRun, PostLateReply, ReportUsage, StartRun, StartTurn, StartUnpromptedRun,
+    StopRuns, StopSession, TurnCause, WithdrawRuns,
 };
 use parlor_model::query::{
-    GetRun, GetRunMessages, ListChildRuns, ListQueue, ListRuns, ListRunsOfAgent, ListRunsOfMessage,
-    MayInquire,
+    EntryFilter, EntryPage, GetRun, GetRunMessages, ListChildRuns, ListConversation, ListQueue, ListRuns,
+    ListRunsOfAgent, ListRunsOfMessage, MayInquire, SearchConversations,
 };
 use parlor_model::{
     Agent, AgentHost, AgentId, AgentReply, Frozen, Inquiry, Member, MemberId, MessageId, Room, RoomId,
-    RoomRole, RoomSelection, Run, RunId, RunOutcome, Time, Usage, UserId, Visibility, WorkspaceRequest,
+    RoomRole, RoomSelection, Run, RunId, RunOutcome, RunPlace, SessionId, Time, Usage, UserId, Visibility,
+    WorkspaceRequest,
 };
 use std::sync::Arc;
 
@@ -62,6 +63,18 @@ table! { commands: AnyCommand;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", ALL_SCOPES, cancel_run(), READY;
         "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    no    who  ", READ,    cancel_run(), A_RUN;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", ALL_SCOPES, cancel_run(), A_RUN_IN_NO_ROOM;
+        "who   who   ?run  ?run  ?run  ?run  yes   yes   ?run  no    yes   who  ", ALL_SCOPES, cancel_run(), A_RUN_IN_A_SESSION;
+    }
+    AnyCommand::StartTurn(_) => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  yes   yes   ?bot  no    yes   who  ", AGENTS,  start_turn(), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  start_turn(), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_batch(), AGENT_WITH_MAIL;
+        "no    no    no    no    no    no    no    no    no    no    no    ?msg ", PERSON,  start_batch(), AGENT_OWNERS_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  start_batch(), READY;
+    }
+    AnyCommand::StopSession(_) => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  yes   yes   ?bot  no    yes   who  ", AGENTS,  stop_session(), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  stop_session(), READY;
     }
     AnyCommand::PostLateReply(_) => {
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  post_late_reply(), ANOTHERS_AGENT_IN_ROOM;
@@ -78,16 +91,19 @@ table! { queries: AnyQuery;
         "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    yes   who  ", READ,    get_run(), A_RUN;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    get_run(), READY;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    get_run(), A_RUN_IN_NO_ROOM;
+        "who   who   ?run  ?run  ?run  ?run  ?run  yes   ?run  no    yes   who  ", READ,    get_run(), A_RUN_IN_A_SESSION;
     }
     AnyQuery::ListChildRuns(_) => {
         "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    yes   who  ", READ,    list_child_runs(), A_RUN;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    list_child_runs(), READY;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    list_child_runs(), A_RUN_IN_NO_ROOM;
+        "who   who   ?run  ?run  ?run  ?run  ?run  yes   ?run  no    yes   who  ", READ,    list_child_runs(), A_RUN_IN_A_SESSION;
     }
     AnyQuery::GetRunMessages(_) => {
         "who   who   ?run  yes   yes   yes   ?run  ?run  ?run  no    yes   who  ", READ,    get_run_messages(), A_RUN;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    get_run_messages(), READY;
         "who   who   ?run  ?run  ?run  ?run  ?run  ?run  ?run  no    ?run  who  ", READ,    get_run_messages(), A_RUN_IN_NO_ROOM;
+        "who   who   ?run  ?run  ?run  ?run  ?run  yes   ?run  no    yes   who  ", READ,    get_run_messages(), A_RUN_IN_A_SESSION;
     }
     AnyQuery::ListRuns(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_runs(lobby().into()), READY;
@@ -111,6 +127,14 @@ table! { queries: AnyQuery;
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", READ,    list_queue(Some(lobby())), READY;
         "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", READ,    list_queue(Some(lobby())), NO_ROOM;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    list_queue(None), READY;
+    }
+    AnyQuery::ListConversation(_) => {
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  list_conversation(), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  list_conversation(), AGENT_SHARED_WITH_ALL;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  list_conversation(), READY;
+    }
+    AnyQuery::SearchConversations(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  search_conversations(), READY;
     }
     AnyQuery::MayInquire(_) => {
         "who   who   out   yes   yes   yes   out   out   out   no    yes   who  ", WRITE,   inquire(command()), ANOTHERS_AGENT_IN_ROOM;
@@ -199,6 +223,29 @@ fn list_queue(room: Option<RoomId>) -> ListQueue {
     ListQueue { room }
 }
 
+fn start_turn() -> StartTurn {
+    let cause = TurnCause::Explicit { prompt: "hi".into() };
+    StartTurn { agent: AgentId::stored("coder"), session: SessionId::main(), cause }
+}
+
+fn start_batch() -> StartTurn {
+    let cause = TurnCause::Batch { messages: vec![MessageId::stored("message")], attempt: 1 };
+    StartTurn { cause, ..start_turn() }
+}
+
+fn stop_session() -> StopSession {
+    StopSession { agent: AgentId::stored("coder"), session: SessionId::main() }
+}
+
+fn list_conversation() -> ListConversation {
+    let (agent, session) = (AgentId::stored("coder"), SessionId::main());
+    ListConversation { agent, session, page: EntryPage::After(0), limit: 10 }
+}
+
+fn search_conversations() -> SearchConversations {
+    SearchConversations { pattern: "tea".into(), filter: EntryFilter::default(), limit: 10 }
+}
+
 fn stop_runs() -> StopRuns {
     StopRuns { room: lobby(), agent: AgentId::stored("coder") }
 }
@@ -237,9 +284,20 @@ const TWO_RUNS: Stored = |who| {
 const RUN_OF_AN_AGENT: Stored = |who| [A_RUN(who), ANOTHERS_AGENT_IN_ROOM(who)].concat();
 /// A run whose room does not exist.
 const A_RUN_IN_NO_ROOM: Stored = |_| {
-    let elsewhere = Run { room: RoomId::stored("removed"), ..run() };
+    let elsewhere = Run { place: RunPlace::Room(RoomId::stored("removed")), ..run() };
     vec![Change::Run(RunChange::PutRun(Arc::new(elsewhere)))]
 };
+
+/// A run without a room of an agent of the column `AgentOwner`.
+const A_RUN_IN_A_SESSION: Stored = |who| {
+    let mut changes = AGENT_OWNERS_AGENT(who);
+    if let Some(agent) = CallerKind::AgentOwner.user().map(agent) {
+        let place = RunPlace::Session { session: SessionId::main(), room: None, owner: agent.owner };
+        changes.push(Change::Run(RunChange::PutRun(Arc::new(Run { place, ..run() }))));
+    }
+    changes
+};
+const AGENT_WITH_MAIL: Stored = |who| [AGENT_OWNERS_AGENT(who), ANOTHERS_MESSAGE(who)].concat();
 
 const ANOTHERS_AGENT: Stored = |_| vec![put_agent(agent(other_user()))];
 const ANOTHERS_AGENT_IN_ROOM: Stored = |who| joined(ANOTHERS_AGENT(who));

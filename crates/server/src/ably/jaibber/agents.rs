@@ -10,14 +10,14 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parking_lot::Mutex;
 use parlor_engine::feed::{DisconnectReason, Outbox};
-use parlor_engine::runs::{GatewayConnectionId, Host, HostCommand};
+use parlor_engine::runs::{GatewayAbilities, GatewayConnectionId, Host, HostCommand};
 use parlor_model::command::{
     AddMember, AgentProfile, AgentRegistration, ChangeAgent, ConnectGateway, DisconnectGateway,
     RegisterAgent, Registered,
 };
 use parlor_model::{
     Agent, AgentId, Caller, Device, EntityKind, GatewayId, MemberId, MessageId, Origin, Position, Refusal,
-    RoomId, RoomRole, UserId,
+    RoomId, RoomRole, RunContext, UserId,
 };
 use parlor_wire::ably::jaibber::AgentEntry;
 use sha2::{Digest, Sha256};
@@ -266,12 +266,14 @@ impl AgentTask {
             HostCommand::StartRun { started, .. } => {
                 self.conversations.started(&hosting, connection, &started.run).await;
             }
-            HostCommand::Ended { agent, room, run, .. } => {
+            HostCommand::Ended { agent, context: RunContext::Room(room), run, .. } => {
                 self.conversations.ended(&hosting, connection, agent, room, &run).await;
             }
-            HostCommand::Stop { agent, room } => {
-                self.conversations.stop(agent.clone(), room.clone());
-                hosting.confirm_stop(connection, &agent, &room);
+            HostCommand::Stop { agent, context } => {
+                if let RunContext::Room(room) = &context {
+                    self.conversations.stop(agent.clone(), room.clone());
+                }
+                hosting.confirm_stop(connection, &agent, &context);
             }
             HostCommand::Remove { agent } => {
                 self.rooms.remove(&agent);
@@ -375,7 +377,8 @@ impl AgentTask {
         let connect = ConnectGateway { id: id.clone(), device, ephemeral: true };
         self.app.hub.execute(caller, connect).await?;
         let hosting = self.app.hub.hosting();
-        let connection = hosting.gateway_connected(&self.user, id.clone(), true, self.host.clone())?;
+        let abilities = GatewayAbilities { by_room: true, in_sessions: false };
+        let connection = hosting.gateway_connected(&self.user, id.clone(), abilities, self.host.clone())?;
         self.conversations.connection_name = self.connection_name.clone();
         self.gateway = Some(Gateway { id: id.clone(), connection, caller: caller.clone() });
         Ok(id)

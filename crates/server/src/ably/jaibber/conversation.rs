@@ -7,7 +7,7 @@
 use super::agents::{AgentFrame, Output, OutputResult};
 use super::replies::{self, Applied};
 use parlor_engine::runs::{GatewayConnectionId, Hosting, ReplyRef, ReplySlot};
-use parlor_model::{AgentId, MessageId, Refusal, RoomId, Run, RunId};
+use parlor_model::{AgentId, MessageId, Refusal, RoomId, Run, RunContext, RunId};
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
@@ -76,7 +76,7 @@ impl Conversations {
             let _ = done.send(repeated(hosting, &key.0, &reply, &frame).await);
             return;
         }
-        let context = Context { hosting, connection, key: &key, name: &self.connection_name };
+        let context = Context::of(hosting, connection, &key, &self.connection_name);
         let current = conversation.current.as_ref().map(|current| current.reply == reply);
         match current {
             Some(true) => conversation.apply(&context, frame, done).await,
@@ -102,11 +102,13 @@ impl Conversations {
 
     /// A run of the agent has started in the room.
     pub async fn started(&mut self, hosting: &Hosting, connection: GatewayConnectionId, run: &Run) {
-        let key = (run.agent.clone(), run.room.clone());
+        // This gateway gets no runs in sessions.
+        let Some(room) = run.room() else { return };
+        let key = (run.agent.clone(), room.clone());
         let conversation = self.by_room.entry(key.clone()).or_default();
         conversation.is_stopped = false;
         conversation.unanswered = Some((run.id.clone(), Instant::now() + ANSWER_TIMEOUT));
-        let context = Context { hosting, connection, key: &key, name: &self.connection_name };
+        let context = Context::of(hosting, connection, &key, &self.connection_name);
         conversation.next(&context).await;
     }
 
@@ -125,7 +127,7 @@ impl Conversations {
         if conversation.current.as_ref().is_some_and(|current| current.run.as_ref() == Some(run)) {
             conversation.end_current(replies::position(hosting, run).await);
         }
-        let context = Context { hosting, connection, key: &key, name: &self.connection_name };
+        let context = Context::of(hosting, connection, &key, &self.connection_name);
         conversation.next(&context).await;
     }
 
@@ -142,7 +144,7 @@ impl Conversations {
     pub async fn recheck(&mut self, hosting: &Hosting, connection: GatewayConnectionId) {
         for (key, conversation) in &mut self.by_room {
             conversation.release();
-            let context = Context { hosting, connection, key, name: &self.connection_name };
+            let context = Context::of(hosting, connection, key, &self.connection_name);
             conversation.give_up(&context).await;
             conversation.next(&context).await;
         }
@@ -168,13 +170,23 @@ struct Context<'a> {
     hosting: &'a Hosting,
     connection: GatewayConnectionId,
     key: &'a (AgentId, RoomId),
+    run_context: RunContext,
     name: &'a str,
 }
 
-impl Context<'_> {
-    fn reply_ref<'a>(&'a self, reply: &'a MessageId) -> ReplyRef<'a> {
-        let (agent, room) = self.key;
-        ReplyRef { connection: self.connection, agent, room, reply, run: None }
+impl<'a> Context<'a> {
+    fn of(
+        hosting: &'a Hosting,
+        connection: GatewayConnectionId,
+        key: &'a (AgentId, RoomId),
+        name: &'a str,
+    ) -> Self {
+        Self { hosting, connection, key, run_context: RunContext::Room(key.1.clone()), name }
+    }
+
+    fn reply_ref<'r>(&'r self, reply: &'r MessageId) -> ReplyRef<'r> {
+        let (connection, agent, context) = (self.connection, &self.key.0, &self.run_context);
+        ReplyRef { connection, agent, context, reply, run: None }
     }
 
     async fn slot(&self, reply: &MessageId) -> Result<ReplySlot, Refusal> {

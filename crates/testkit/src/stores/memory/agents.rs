@@ -86,6 +86,7 @@ impl Tables {
             .retain(|(_, mailbox)| mailbox.as_ref().is_none_or(|mailbox| mailbox.agent != *agent));
         self.members.retain(|(_, member)| member.agent() != Some(agent));
         self.remove_runs(|run| run.agent == *agent);
+        self.conversation_entries.retain(|(of, _, _), _| of != agent);
         self.remove_approvals(|approval| approval.agent == *agent);
         self.approval_rules.retain(|_, rule| rule.agent != *agent);
         self.plans.retain(|(_, of), _| of != agent);

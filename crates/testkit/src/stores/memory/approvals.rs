@@ -5,7 +5,7 @@ use super::tables::Tables;
 use parlor_engine::Fault;
 use parlor_engine::changes::ApprovalChange;
 use parlor_engine::ports::{OpenApprovalsOf, ReadApprovals};
-use parlor_model::{AgentId, Approval, ApprovalId, ApprovalRule, GatewayId, RoomId};
+use parlor_model::{AgentId, Approval, ApprovalId, ApprovalRule, EventScope, GatewayId, RoomId};
 
 impl ReadApprovals for TablesView {
     fn approval(&mut self, id: &ApprovalId) -> Result<Option<Approval>, Fault> {
@@ -20,9 +20,10 @@ impl ReadApprovals for TablesView {
     fn open_approvals(&mut self, of: OpenApprovalsOf<'_>) -> Result<Vec<Approval>, Fault> {
         let matches = |approval: &&Approval| match of {
             OpenApprovalsOf::Everybodys => true,
-            OpenApprovalsOf::Room(room) => approval.room == *room,
+            OpenApprovalsOf::Room(room) => approval.place.room() == Some(room),
             OpenApprovalsOf::Run(run) => approval.run == *run,
             OpenApprovalsOf::Agent(agent) => approval.agent == *agent,
+            OpenApprovalsOf::Owner(owner) => approval.place.scope() == EventScope::Owner(owner),
         };
         let open = self.tables.approvals.rows().filter(|approval| approval.decision.is_none());
         Ok(open.filter(matches).cloned().collect())

@@ -9,6 +9,7 @@ mod annotations;
 mod approvals;
 mod audit;
 mod blobs;
+mod conversations;
 mod credentials;
 mod log;
 mod mail;
@@ -157,6 +158,7 @@ impl Tables {
             Change::Agent(change) => self.apply_agents(change),
             Change::Mail(change) => self.apply_mail(change),
             Change::Run(change) => self.apply_runs(change),
+            Change::Conversation(change) => self.apply_conversations(change),
             Change::Approval(change) => self.apply_approvals(change),
             Change::Mission(change) => self.apply_missions(change),
             Change::Task(change) => self.apply_tasks(change),

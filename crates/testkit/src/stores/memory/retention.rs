@@ -55,8 +55,12 @@ impl Tables {
         }
         let first = self.messages.rows().next().map(|message| message.seq);
         self.erased.retain(|_, (_, seq)| first.is_some_and(|first| *seq > first));
-        let is_old = |run: &Run| run.trigger.as_ref().is_some_and(|trigger| old.contains(trigger));
+        let is_old = |run: &Run| {
+            let in_session = run.session().is_some() && run.ended_at.is_some_and(|at| at < oldest);
+            in_session || run.message().is_some_and(|message| old.contains(message))
+        };
         self.remove_runs(|run| run.has_ended() && is_old(run));
+        self.trim_conversations(oldest);
     }
 
     /// Deletes a prefix of the log, never its newest row: the rest stays gap-free even after a clock jump.

@@ -83,8 +83,8 @@ impl Tables {
         self.erased.retain(|_, (destination, _)| destination.room() != Some(room));
         self.members.retain(|(other, _)| other != room);
         self.tasks.retain(|_, task| task.room != *room);
-        self.remove_runs(|run| run.room == *room);
-        self.remove_approvals(|approval| approval.room == *room);
+        self.remove_runs(|run| run.room() == Some(room));
+        self.remove_approvals(|approval| approval.place.room() == Some(room));
         self.approval_rules.retain(|_, rule| rule.room != *room);
         self.plans.retain(|(of, _), _| of != room);
         self.missions.retain(|_, mission| mission.room != *room);

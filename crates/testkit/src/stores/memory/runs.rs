@@ -6,7 +6,8 @@ use parlor_engine::Fault;
 use parlor_engine::changes::RunChange;
 use parlor_engine::ports::{BudgetUsage, RECENT_RUNS_SEARCHED, ReadRuns};
 use parlor_model::{
-    AgentId, ConversationId, CurrentPlan, MessageId, RoomId, Run, RunId, RunOutcome, RunState, Time,
+    AgentId, ConversationId, CurrentPlan, EventScope, MessageId, RoomId, Run, RunContext, RunId, RunOutcome,
+    RunState, SessionId, Time, UserId,
 };
 use std::cmp::Reverse;
 
@@ -16,7 +17,7 @@ impl ReadRuns for TablesView {
     }
 
     fn runs_of(&mut self, message: &MessageId) -> Result<Vec<Run>, Fault> {
-        Ok(self.tables.runs.rows().filter(|run| run.trigger.as_ref() == Some(message)).cloned().collect())
+        Ok(self.tables.runs.rows().filter(|run| run.message() == Some(message)).cloned().collect())
     }
 
     fn ended_turn(&mut self, agent: &AgentId, conversation: &ConversationId) -> Result<Option<Run>, Fault> {
@@ -28,17 +29,31 @@ impl ReadRuns for TablesView {
     }
 
     fn open_runs_in(&mut self, room: &RoomId) -> Result<Vec<Run>, Fault> {
-        let open = self.tables.runs.rows().filter(|run| run.room == *room && !run.has_ended());
+        let open = self.tables.runs.rows().filter(|run| run.room() == Some(room) && !run.has_ended());
         Ok(open.cloned().collect())
+    }
+
+    fn open_runs_of_session(&mut self, agent: &AgentId, session: &SessionId) -> Result<Vec<Run>, Fault> {
+        let open = self.tables.runs.rows().filter(|run| run.agent == *agent && !run.has_ended());
+        Ok(open.filter(|run| run.session() == Some(session)).cloned().collect())
+    }
+
+    fn open_runs_of_owner(&mut self, owner: &UserId) -> Result<Vec<Run>, Fault> {
+        let open = self.tables.runs.rows().filter(|run| !run.has_ended());
+        Ok(open.filter(|run| run.place.scope() == EventScope::Owner(owner)).cloned().collect())
     }
 
     fn has_open_run(&mut self, agent: &AgentId) -> Result<bool, Fault> {
         Ok(self.tables.runs.rows().any(|run| run.agent == *agent && !run.has_ended()))
     }
 
-    fn spent(&mut self, room: &RoomId, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault> {
+    fn spent(&mut self, context: &RunContext, agent: &AgentId, since: Time) -> Result<BudgetUsage, Fault> {
         let mut spent = BudgetUsage::default();
-        for run in self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent) {
+        let is_here = |run: &Run| match context {
+            RunContext::Room(room) => run.room() == Some(room),
+            RunContext::Session(session) => run.session() == Some(session),
+        };
+        for run in self.tables.runs.rows().filter(|run| is_here(run) && run.agent == *agent) {
             let refused = matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
             if !refused && run.queued_at >= since {
                 spent.turns += 1;
@@ -49,7 +64,7 @@ impl ReadRuns for TablesView {
     }
 
     fn asked(&mut self, room: &RoomId, by: &AgentId, agent: &AgentId, since: Time) -> Result<u64, Fault> {
-        let runs = self.tables.runs.rows().filter(|run| run.room == *room && run.agent == *agent);
+        let runs = self.tables.runs.rows().filter(|run| run.room() == Some(room) && run.agent == *agent);
         let runs = runs.filter(|run| run.asked_by.as_ref() == Some(by) && run.queued_at >= since);
         let refused = |run: &&Run| matches!(run.state, RunState::Ended(RunOutcome::Refused(_)));
         Ok(runs.filter(|run| !refused(run)).count() as u64)
@@ -65,8 +80,13 @@ impl ReadRuns for TablesView {
     }
 
     fn runs_in(&mut self, room: &RoomId, limit: usize) -> Result<Vec<Run>, Fault> {
-        let here: Vec<&Run> = self.tables.runs.rows().filter(|run| run.room == *room).collect();
+        let here: Vec<&Run> = self.tables.runs.rows().filter(|run| run.room() == Some(room)).collect();
         Ok(here.into_iter().rev().take(limit).cloned().collect())
+    }
+
+    fn runs_of_owner(&mut self, owner: &UserId, limit: usize) -> Result<Vec<Run>, Fault> {
+        let own = self.tables.runs.rows().rev().filter(|run| run.place.scope() == EventScope::Owner(owner));
+        Ok(own.take(limit).cloned().collect())
     }
 
     fn runs_below(&mut self, run: &RunId) -> Result<Vec<Run>, Fault> {

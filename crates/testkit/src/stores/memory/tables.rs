@@ -5,12 +5,12 @@ use super::table::{Table, sorted};
 use parlor_engine::ports::{FirstRequest, Head, IdempotencyKey};
 use parlor_model::audit::AuditRecord;
 use parlor_model::{
-    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, CurrentPlan,
-    DeadLetter, Delivery, Destination, Epoch, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation,
-    InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId, MissionScope,
-    Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId, SealedKey,
-    SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription, Task, TaskId,
-    Time, Upload, UploadId, User, UserId,
+    Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationEntry,
+    CurrentPlan, DeadLetter, Delivery, Destination, Epoch, Gateway, GatewayId, HubSettings, IdlePrompt,
+    Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId,
+    MissionScope, Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId,
+    SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription,
+    Task, TaskId, Time, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -64,6 +64,7 @@ pub struct Tables {
     /// The undelivered message, the mailbox it was in (if any), and the reason.
     pub dead_letters: Table<DeadLetterKey, (MessageId, Option<Mailbox>, Box<str>)>,
     pub runs: Table<RunId, Run>,
+    pub conversation_entries: BTreeMap<(AgentId, SessionId, u64), ConversationEntry>,
     pub approvals: Table<ApprovalId, Approval>,
     pub approval_rules: BTreeMap<(RoomId, AgentId, Box<str>), ApprovalRule>,
     pub plans: BTreeMap<(RoomId, AgentId), CurrentPlan>,
@@ -113,6 +114,7 @@ impl Tables {
             deliveries: Table::default(),
             dead_letters: Table::default(),
             runs: Table::default(),
+            conversation_entries: BTreeMap::new(),
             approvals: Table::default(),
             approval_rules: BTreeMap::new(),
             plans: BTreeMap::new(),

@@ -11,7 +11,7 @@ use crate::time::iso;
 use crate::words::PermissionResult;
 use parlor_model::{
     AgentId, AgentStatus, AnswerKind, Answerer, Approval, ApprovalSubject, Chunk, Decision, InquiryAnswer,
-    MessageId, Payload, RoomId,
+    MessageId, Payload, RoomId, RunPlace, SessionId,
 };
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -30,7 +30,7 @@ pub fn kind(given: &str) -> &'static str {
 }
 
 pub(super) fn chunk(
-    room: &RoomId,
+    place: &RunPlace,
     agent: &AgentId,
     agent_name: &str,
     message: &MessageId,
@@ -38,7 +38,8 @@ pub(super) fn chunk(
     first: bool,
 ) -> String {
     let frame = ServerFrame::MessageChunk(MessageChunk {
-        room_id: room.as_str(),
+        room_id: place.room().map(RoomId::as_str),
+        session_id: place.session().map(SessionId::as_str),
         agent_id: agent.as_str(),
         agent_name,
         message_id: message.as_str(),
@@ -68,7 +69,8 @@ pub fn permission_request(approval: &Approval) -> String {
         request_id: approval.id.as_str(),
         agent_id: approval.agent.as_str(),
         agent_name: &approval.agent_name,
-        room_id: approval.room.as_str(),
+        room_id: approval.place.room().map(RoomId::as_str),
+        session_id: approval.place.session().map(SessionId::as_str),
         tool_name: &approval.tool,
         tool_input: match &approval.subject {
             ApprovalSubject::Tool(input) => raw(input),
@@ -94,7 +96,8 @@ pub fn permission_resolved(approval: &Approval) -> String {
     };
     encode(&ServerFrame::PermissionResolved(PermissionResolved {
         request_id: approval.id.as_str(),
-        room_id: approval.room.as_str(),
+        room_id: approval.place.room().map(RoomId::as_str),
+        session_id: approval.place.session().map(SessionId::as_str),
         decision: PermissionResult::of(approval.decision.as_ref()),
         decided_by: decider.map(|decider| decider.user.as_str()),
         decided_by_name: decider.map(|decider| &*decider.name),
@@ -213,7 +216,7 @@ mod tests {
     fn chunk_frame(metadata: Option<&str>, first: bool) -> String {
         let metadata = metadata.map(|text| Payload(text.into()));
         let signal = Signal::Chunk {
-            room: RoomId::stored("r"),
+            place: RunPlace::Room(RoomId::stored("r")),
             agent: AgentId::stored("a"),
             agent_name: "Coder".into(),
             message: MessageId::stored("m"),
@@ -265,7 +268,8 @@ mod tests {
         );
         let status = RunEvent::Status { activity: Activity::Thinking, detail: None, subagent: None };
         let event = std::sync::Arc::new(status);
-        let signal = Signal::RunEvent { run: RunId::stored("1"), room, agent, event, rev: 1 };
+        let signal =
+            Signal::RunEvent { run: RunId::stored("1"), place: RunPlace::Room(room), agent, event, rev: 1 };
         assert_eq!(super::super::signal(&signal), None);
     }
 
@@ -273,7 +277,7 @@ mod tests {
         Approval {
             id: ApprovalId::stored("p"),
             run: RunId::stored("1"),
-            room: RoomId::stored("r"),
+            place: RunPlace::Room(RoomId::stored("r")),
             agent: AgentId::stored("a"),
             agent_name: "Coder".into(),
             gateway: GatewayId::stored("g"),

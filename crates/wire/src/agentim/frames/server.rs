@@ -270,7 +270,11 @@ pub struct Presence<'a> {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageChunk<'a> {
-    pub room_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<&'a str>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<&'a str>,
     pub agent_id: &'a str,
     pub agent_name: &'a str,
     pub message_id: &'a str,
@@ -326,7 +330,11 @@ pub struct PermissionRequest<'a> {
     pub request_id: &'a str,
     pub agent_id: &'a str,
     pub agent_name: &'a str,
-    pub room_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<&'a str>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<&'a str>,
     pub tool_name: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(test, ts(as = "Option<crate::typescript::Unknown>"))]
@@ -347,7 +355,11 @@ pub struct PermissionRequestExpired<'a> {
 #[serde(rename_all = "camelCase")]
 pub struct PermissionResolved<'a> {
     pub request_id: &'a str,
-    pub room_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<&'a str>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<&'a str>,
     pub decision: PermissionResult,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub decided_by: Option<&'a str>,

@@ -9,7 +9,7 @@ use super::frames::HubFrame;
 use super::frames::hub::{
     AddToRun, AgentCommand, AgentInRoom, AuthResult, Context, EarlierMessage, MemberView, PermissionResponse,
     QuestionReply, QuestionResponse, RequestWorkspace, RewindAgent, RoomContext, RunEnded, RunResumed,
-    SendToAgent, SenderType, SpawnAgent,
+    SendToAgent, SenderType, SpawnAgent, StopAgent,
 };
 use crate::frames::encode;
 use crate::time::iso;
@@ -17,8 +17,8 @@ use crate::words::{PermissionResult, QuestionStatus};
 use parlor_model::run_event::QuestionAnswer;
 use parlor_model::{
     AddressedBy, Agent, AgentId, CredentialAction, Decision, GatewayRequest, Inquiry, MemberId, Message,
-    MessageId, Refusal, Room, RoomId, RunId, RunOutcome, RunTrigger, Sender, Spawn, StartedRun, UserId,
-    WorkspaceRequest,
+    MessageId, Refusal, Room, RoomId, RunCause, RunContext, RunId, RunOutcome, RunTrigger, Sender, SessionId,
+    Spawn, StartedRun, UserId, WorkspaceRequest,
 };
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
@@ -67,10 +67,19 @@ pub fn send_to_agent(started: &StartedRun, earlier: &[Arc<Message>]) -> String {
             prompt = format!("{name} has joined the room.");
             (run.id.as_str(), &*prompt, &**name, SenderType::System)
         }
+        RunTrigger::Prompt(text) => {
+            let (name, kind) = match &run.cause {
+                RunCause::Explicit { .. } => ("owner", SenderType::User),
+                _ => ("mailbox", SenderType::System),
+            };
+            (run.id.as_str(), &**text, name, kind)
+        }
     };
+    let context = run.place.context();
     encode(&HubFrame::SendToAgent(SendToAgent {
         agent_id: run.agent.as_str().into(),
-        room_id: run.room.as_str().into(),
+        room_id: room(&context),
+        session_id: session(&context),
         message_id: message_id.into(),
         run_id: Some(run.id.as_str().into()),
         content: content.into(),
@@ -144,10 +153,17 @@ pub fn room_context(agent: &AgentId, room: &Room, members: &[ContextPeer]) -> St
 
 /// Injects a message into the active run `run`. `added` is the queued run of the message. For Parlor gateways
 /// only.
-pub fn add_to_run(agent: &AgentId, room: &RoomId, run: &RunId, added: &RunId, message: &Message) -> String {
+pub fn add_to_run(
+    agent: &AgentId,
+    context: &RunContext,
+    run: &RunId,
+    added: &RunId,
+    message: &Message,
+) -> String {
     encode(&HubFrame::AddToRun(AddToRun {
         agent_id: agent.as_str().into(),
-        room_id: room.as_str().into(),
+        room_id: room(context),
+        session_id: session(context),
         run_id: run.as_str().into(),
         added_run_id: added.as_str().into(),
         message_id: Some(message.id.as_str().into()),
@@ -157,17 +173,22 @@ pub fn add_to_run(agent: &AgentId, room: &RoomId, run: &RunId, added: &RunId, me
     }))
 }
 
-/// Stops an agent in one room or, if `room` is `None`, in all rooms. Only Parlor gateways support a single
-/// room.
-pub fn stop_agent(agent: &AgentId, room: Option<&RoomId>) -> String {
-    encode(&HubFrame::StopAgent(in_room(agent, room)))
+/// Stops an agent in one context or, if `context` is `None`, in all. Only Parlor gateways support a single
+/// context.
+pub fn stop_agent(agent: &AgentId, context: Option<&RunContext>) -> String {
+    encode(&HubFrame::StopAgent(StopAgent {
+        agent_id: agent.as_str().into(),
+        room_id: context.and_then(room),
+        session_id: context.and_then(session),
+    }))
 }
 
 /// Confirms that the end of a run is stored, whatever its outcome. For Parlor gateways only.
-pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &RunOutcome) -> String {
+pub fn run_ended(agent: &AgentId, context: &RunContext, run: &RunId, outcome: &RunOutcome) -> String {
     encode(&HubFrame::RunEnded(RunEnded {
         agent_id: Some(agent.as_str().into()),
-        room_id: Some(room.as_str().into()),
+        room_id: room(context),
+        session_id: session(context),
         run_id: run.as_str().into(),
         outcome: outcome.as_str().into(),
     }))
@@ -175,11 +196,12 @@ pub fn run_ended(agent: &AgentId, room: &RoomId, run: &RunId, outcome: &RunOutco
 
 /// Confirms that a run is resumed. `received` is the part of its reply that the hub already has: number of
 /// complete parts, and bytes of the next part. For Parlor gateways only.
-pub fn run_resumed(agent: &AgentId, room: &RoomId, run: &RunId, received: (usize, usize)) -> String {
+pub fn run_resumed(agent: &AgentId, context: &RunContext, run: &RunId, received: (usize, usize)) -> String {
     let (parts, bytes) = received;
     encode(&HubFrame::RunResumed(RunResumed {
         agent_id: Some(agent.as_str().into()),
-        room_id: Some(room.as_str().into()),
+        room_id: room(context),
+        session_id: session(context),
         run_id: run.as_str().into(),
         parts,
         bytes,
@@ -192,6 +214,14 @@ pub fn remove_agent(agent: &AgentId) -> String {
 
 fn in_room<'a>(agent: &'a AgentId, room: Option<&'a RoomId>) -> AgentInRoom<'a> {
     AgentInRoom { agent_id: agent.as_str().into(), room_id: optional(room.map(RoomId::as_str)) }
+}
+
+fn room(context: &RunContext) -> Option<Cow<'_, str>> {
+    optional(context.room().map(RoomId::as_str))
+}
+
+fn session(context: &RunContext) -> Option<Cow<'_, str>> {
+    optional(context.session().map(SessionId::as_str))
 }
 
 fn optional(text: Option<&str>) -> Option<Cow<'_, str>> {

@@ -5,7 +5,8 @@ use super::frames::GatewayFrame;
 use super::frames::gateway::{self as frames, Answer, Chunk as ChunkForm, payload};
 pub use super::frames::gateway::{Device, Status};
 use parlor_model::{
-    AgentId, AnswerKind, Chunk, GatewayId, MessageId, Payload, RoomId, RunEvent, RunId, RunOutcome, TaskId,
+    AgentId, AnswerKind, Chunk, GatewayId, MessageId, Payload, RoomId, RunContext, RunEvent, RunId,
+    RunOutcome, SessionId, TaskId,
 };
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -41,13 +42,13 @@ pub enum GatewayMessage {
     /// A Parlor gateway reconnected and resumes a run. It asks which part of the reply the hub already has.
     Resume {
         agent: AgentId,
-        room: RoomId,
+        context: RunContext,
         run: RunId,
     },
     /// A Parlor gateway injected a message into `run`. The queued run `added` of that message is done.
     Added {
         agent: AgentId,
-        room: RoomId,
+        context: RunContext,
         run: RunId,
         added: RunId,
     },
@@ -59,7 +60,7 @@ pub enum GatewayMessage {
     Terminal {
         agent: AgentId,
         /// Set by gateways that run an agent in several rooms at the same time.
-        room: Option<RoomId>,
+        context: Option<RunContext>,
         data: Box<str>,
     },
     TaskUpdate {
@@ -73,7 +74,7 @@ pub enum GatewayMessage {
     /// Plans, question sets, usage and other reports. Sent by Parlor gateways only.
     RunEvent {
         agent: AgentId,
-        room: Option<RoomId>,
+        context: Option<RunContext>,
         message: Option<MessageId>,
         event: RunEvent,
     },
@@ -114,7 +115,8 @@ pub struct AgentForm {
 #[derive(Debug, PartialEq)]
 pub struct ReplyTarget {
     pub agent: AgentId,
-    pub room: Option<RoomId>,
+    /// A session only for Parlor gateways.
+    pub context: Option<RunContext>,
     pub message: Option<MessageId>,
     /// Run of the reply. Set by Parlor gateways only.
     pub run: Option<RunId>,
@@ -125,7 +127,7 @@ pub struct ReplyTarget {
 pub struct PermissionForm {
     pub request: Box<str>,
     pub agent: AgentId,
-    pub room: Option<RoomId>,
+    pub context: Option<RunContext>,
     pub tool: Box<str>,
     pub input: Payload,
     pub timeout_ms: Option<u64>,
@@ -171,7 +173,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<GatewayMessage, FrameErr
         GatewayFrame::MessageChunk(form) => GatewayMessage::Chunk {
             reply: ReplyTarget {
                 agent: agent(&form.agent_id)?,
-                room: RoomId::parse(&form.room_id).ok(),
+                context: context(&form.room_id, &form.session_id),
                 message: MessageId::parse(&form.message_id).ok(),
                 run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
                 target_agent: owned(form.target_agent_name),
@@ -181,12 +183,12 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<GatewayMessage, FrameErr
         GatewayFrame::MessageComplete(form) => completion(form)?,
         GatewayFrame::ResumeRun(form) => GatewayMessage::Resume {
             agent: agent(&form.agent_id)?,
-            room: room(&form.room_id)?,
+            context: context(&form.room_id, &form.session_id).ok_or(FrameError::Unknown)?,
             run: run(&form.run_id)?,
         },
         GatewayFrame::RunAdded(form) => GatewayMessage::Added {
             agent: agent(&form.agent_id)?,
-            room: room(&form.room_id)?,
+            context: context(&form.room_id, &form.session_id).ok_or(FrameError::Unknown)?,
             run: run(&form.run_id)?,
             added: run(&form.added_run_id)?,
         },
@@ -197,7 +199,7 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<GatewayMessage, FrameErr
         },
         GatewayFrame::TerminalData(form) => GatewayMessage::Terminal {
             agent: agent(&form.agent_id)?,
-            room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+            context: context(&form.room_id, &form.session_id),
             data: form.data.into(),
         },
         GatewayFrame::TaskUpdate(form) => GatewayMessage::TaskUpdate {
@@ -208,14 +210,14 @@ pub fn read(text: &str, limits: &FrameLimits) -> Result<GatewayMessage, FrameErr
         GatewayFrame::PermissionRequest(form) => GatewayMessage::Permission(PermissionForm {
             request: form.request_id.into(),
             agent: agent(&form.agent_id)?,
-            room: RoomId::parse(&form.room_id).ok(),
+            context: context(&form.room_id, &form.session_id),
             tool: form.tool_name.into(),
             input: object(form.tool_input)?,
             timeout_ms: form.timeout_ms,
         }),
         GatewayFrame::RunEvent(form) => GatewayMessage::RunEvent {
             agent: agent(&form.agent_id)?,
-            room: form.room_id.and_then(|id| RoomId::parse(&id).ok()),
+            context: context(&form.room_id, &form.session_id),
             message: form.message_id.and_then(|id| MessageId::parse(&id).ok()),
             event: form.event.read()?,
         },
@@ -249,7 +251,7 @@ fn completion(form: frames::MessageComplete<'_>) -> Result<GatewayMessage, Frame
     Ok(GatewayMessage::Complete {
         reply: ReplyTarget {
             agent: agent(&form.agent_id)?,
-            room: RoomId::parse(&form.room_id).ok(),
+            context: context(&form.room_id, &form.session_id),
             message: MessageId::parse(&form.message_id).ok(),
             run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
             target_agent: owned(form.target_agent_name),
@@ -282,8 +284,12 @@ fn agent(text: &str) -> Result<AgentId, FrameError> {
     AgentId::parse(text).map_err(|_| FrameError::Unknown)
 }
 
-fn room(text: &str) -> Result<RoomId, FrameError> {
-    RoomId::parse(text).map_err(|_| FrameError::Unknown)
+/// The context that a frame names: its room or, in a frame of a Parlor gateway without a room, its session.
+fn context(room: &Option<Cow<'_, str>>, session: &Option<Cow<'_, str>>) -> Option<RunContext> {
+    match room {
+        Some(room) => RoomId::parse(room).ok().map(RunContext::Room),
+        None => SessionId::parse(session.as_deref()?).ok().map(RunContext::Session),
+    }
 }
 
 fn run(text: &str) -> Result<RunId, FrameError> {

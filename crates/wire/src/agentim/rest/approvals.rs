@@ -51,7 +51,13 @@ impl From<&parlor_model::Decision> for DecisionWord {
 #[serde(rename_all = "camelCase")]
 pub struct Approval<'a> {
     pub id: &'a str,
-    pub room_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub room_id: Option<&'a str>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub session_id: Option<&'a str>,
     pub run_id: &'a str,
     pub agent_id: &'a str,
     pub agent_name: &'a str,
@@ -75,7 +81,8 @@ impl<'a> From<&'a parlor_model::Approval> for Approval<'a> {
     fn from(approval: &'a parlor_model::Approval) -> Self {
         Self {
             id: approval.id.as_str(),
-            room_id: approval.room.as_str(),
+            room_id: approval.place.room().map(|room| room.as_str()),
+            session_id: approval.place.session().map(|session| session.as_str()),
             run_id: approval.run.as_str(),
             agent_id: approval.agent.as_str(),
             agent_name: &approval.agent_name,

@@ -16,7 +16,13 @@ pub struct TurnDelivery<'a> {
     pub run_id: &'a str,
     pub agent_id: &'a str,
     pub agent_name: &'a str,
-    pub room_id: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub room_id: Option<&'a str>,
+    /// Session of the agent, if the run takes place in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub session_id: Option<&'a str>,
     /// Message that triggered the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
@@ -58,8 +64,9 @@ impl<'a> TurnDelivery<'a> {
             run_id: run.id.as_str(),
             agent_id: run.agent.as_str(),
             agent_name,
-            room_id: run.room.as_str(),
-            message_id: run.trigger.as_ref().map(|id| id.as_str()),
+            room_id: run.room().map(|room| room.as_str()),
+            session_id: run.session().map(|session| session.as_str()),
+            message_id: run.message().map(|id| id.as_str()),
             status: match &run.state {
                 RunState::Queued => "queued",
                 RunState::Running if has_spoken => "started",

@@ -6,7 +6,7 @@ use crate::events::frames::data::*;
 use crate::events::frames::{Subject, UiMessage};
 use crate::events::rest::QueueItem;
 use parlor_model::run_event::Activity;
-use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RoomId, Signal, SignalStamp};
+use parlor_model::{AgentId, Chunk, ChunkKind, MessageId, RunPlace, Signal, SignalStamp};
 use serde_json::Value;
 
 /// Encodes a signal. `None` if this protocol has no message for it or `filter` excludes it.
@@ -29,8 +29,8 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
             let data = AgentPresenceData { name, status: (*status).into(), queue_depth: *queue_depth };
             UiMessage::new(format!("presence-{number}"), Subject::AgentPresence(data)).by_agent(agent)
         }
-        Signal::Chunk { room, agent, message, chunk, first, .. } => {
-            let location = ReplyLocation { room, agent, message, number };
+        Signal::Chunk { place, agent, message, chunk, first, .. } => {
+            let location = ReplyLocation { place, agent, message, number };
             location.chunk(chunk, *first)
         }
         Signal::Terminal { room, agent, data, .. } => {
@@ -42,7 +42,7 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
             let data = RewoundData { message_id: message.as_str(), removed };
             UiMessage::new(format!("rewound-{number}"), Subject::MessagesRewound(data)).in_room(room)
         }
-        Signal::Activity { run, room, agent, activity, detail, subagent, began, rev, done } => {
+        Signal::Activity { run, place, agent, activity, detail, subagent, began, rev, done } => {
             let data = ActivityData {
                 status: (*activity).into(),
                 run_id: run.as_str(),
@@ -56,20 +56,20 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
                 Activity::Working | Activity::Idle => "Working",
             });
             let message = UiMessage::new(format!("status-{}", began.0), subject).rev(*rev);
-            message.in_room(room).by_agent(agent).text(text)
+            message.at(place).by_agent(agent).text(text)
         }
         Signal::Queue { room, agent, items, rev } => {
             let text = match items.len() {
                 1 => "Queued 1 message".to_owned(),
                 count => format!("Queued {count} messages"),
             };
-            let items = items.iter().map(|item| QueueItem::new(item, room, agent)).collect();
+            let items = items.iter().map(|item| QueueItem::new(item, Some(room), None, agent)).collect();
             let subject = Subject::Queue(QueueData { items });
             let message = UiMessage::new(format!("queue-{room}|{agent}"), subject).rev(*rev);
             message.in_room(room).by_agent(agent).text(text)
         }
-        Signal::RunEvent { run, room, agent, event, rev } => {
-            runs::message(run, event, number, *rev)?.in_room(room).by_agent(agent)
+        Signal::RunEvent { run, place, agent, event, rev } => {
+            runs::message(run, event, number, *rev)?.at(place).by_agent(agent)
         }
         Signal::Refresh => {
             UiMessage::new(format!("run-sync-{number}"), Subject::RunSync).text("State updated")
@@ -83,9 +83,9 @@ fn message(signal: &Signal, number: u64) -> Option<UiMessage<'_>> {
     })
 }
 
-/// Room, agent and message of a streaming reply, with the ordinal of the chunk.
+/// Place, agent and message of a streaming reply, with the ordinal of the chunk.
 struct ReplyLocation<'a> {
-    room: &'a RoomId,
+    place: &'a RunPlace,
     agent: &'a AgentId,
     message: &'a MessageId,
     number: u64,
@@ -134,6 +134,6 @@ impl<'a> ReplyLocation<'a> {
                 UiMessage::new(id, Subject::BlockStart(data))
             }
         };
-        message.in_room(self.room).by_agent(self.agent)
+        message.at(self.place).by_agent(self.agent)
     }
 }

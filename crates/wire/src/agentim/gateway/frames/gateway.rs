@@ -151,8 +151,10 @@ pub fn payload(raw: &RawValue) -> Payload {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageChunk<'a> {
-    #[serde(borrow)]
-    pub room_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -169,8 +171,10 @@ pub struct MessageChunk<'a> {
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
 pub struct MessageComplete<'a> {
-    #[serde(borrow)]
-    pub room_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -200,8 +204,10 @@ pub struct MessageComplete<'a> {
 pub struct ResumeRun<'a> {
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub room_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub run_id: Cow<'a, str>,
 }
@@ -212,8 +218,10 @@ pub struct ResumeRun<'a> {
 pub struct RunAdded<'a> {
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub room_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub run_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -247,8 +255,10 @@ pub enum Status {
 pub struct TerminalData<'a> {
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub data: Cow<'a, str>,
 }
@@ -273,8 +283,10 @@ pub struct PermissionRequest<'a> {
     pub request_id: Cow<'a, str>,
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub room_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub tool_name: Cow<'a, str>,
     /// A JSON object. The hub rejects a frame without it.
@@ -291,8 +303,10 @@ pub struct PermissionRequest<'a> {
 pub struct RunEventFrame<'a> {
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<Cow<'a, str>>,
     pub event: RunEventBody,

@@ -21,8 +21,8 @@ frames! {
         /// Injects a message into an active run.
         AddToRun(AddToRun<'a>) = "server:add_to_run",
         RoomContext(RoomContext<'a>) = "server:room_context",
-        /// Stops an agent in one room or, without a room, in all rooms.
-        StopAgent(AgentInRoom<'a>) = "server:stop_agent",
+        /// Stops an agent in one room or session or, without either, in all.
+        StopAgent(StopAgent<'a>) = "server:stop_agent",
         RunEnded(RunEnded<'a>) = "server:run_ended",
         RunResumed(RunResumed<'a>) = "server:run_resumed",
         PermissionResponse(PermissionResponse<'a>) = "server:permission_response",
@@ -57,8 +57,10 @@ pub struct AuthResult<'a> {
 pub struct SendToAgent<'a> {
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub room_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub message_id: Cow<'a, str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -107,8 +109,10 @@ pub enum SenderType {
 pub struct AddToRun<'a> {
     #[serde(borrow)]
     pub agent_id: Cow<'a, str>,
-    #[serde(borrow)]
-    pub room_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub run_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -179,11 +183,25 @@ pub struct AgentInRoom<'a> {
 #[derive(Serialize, Deserialize)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
+pub struct StopAgent<'a> {
+    #[serde(borrow)]
+    pub agent_id: Cow<'a, str>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[cfg_attr(test, derive(TS), ts(optional_fields))]
+#[serde(rename_all = "camelCase")]
 pub struct RunEnded<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub run_id: Cow<'a, str>,
     #[serde(borrow)]
@@ -197,8 +215,10 @@ pub struct RunEnded<'a> {
 pub struct RunResumed<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room_id: Option<Cow<'a, str>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub run_id: Cow<'a, str>,
     pub parts: usize,

@@ -9,7 +9,7 @@ use super::super::frames::gateway::{
 use super::super::ingress::{AgentForm, GatewayMessage, ReplyTarget};
 use super::super::run_event::RunEventBody;
 use crate::frames::encode;
-use parlor_model::{MessageId, RoomId, RunId, RunOutcome};
+use parlor_model::{MessageId, RoomId, RunContext, RunId, RunOutcome, SessionId};
 use std::borrow::Cow;
 
 /// Value of a required id field if the id is not known.
@@ -30,9 +30,10 @@ pub fn write(message: &GatewayMessage) -> String {
             GatewayFrame::UnregisterAgent(UnregisterAgent { agent_id: agent.as_str().into() })
         }
         GatewayMessage::Chunk { reply, chunk } => {
-            let ReplyTarget { agent, room, message, run, target_agent } = reply;
+            let ReplyTarget { agent, context, message, run, target_agent } = reply;
             GatewayFrame::MessageChunk(MessageChunk {
-                room_id: room_or_unknown(room),
+                room_id: room(context.as_ref()),
+                session_id: session(context.as_ref()),
                 agent_id: agent.as_str().into(),
                 message_id: message_or_unknown(message),
                 run_id: optional(run.as_ref().map(RunId::as_str)),
@@ -41,9 +42,10 @@ pub fn write(message: &GatewayMessage) -> String {
             })
         }
         GatewayMessage::Complete { reply, text, chunks, conversation, depth, outcome } => {
-            let ReplyTarget { agent, room, message, run, target_agent } = reply;
+            let ReplyTarget { agent, context, message, run, target_agent } = reply;
             GatewayFrame::MessageComplete(MessageComplete {
-                room_id: room_or_unknown(room),
+                room_id: room(context.as_ref()),
+                session_id: session(context.as_ref()),
                 agent_id: agent.as_str().into(),
                 message_id: message_or_unknown(message),
                 run_id: optional(run.as_ref().map(RunId::as_str)),
@@ -56,14 +58,16 @@ pub fn write(message: &GatewayMessage) -> String {
                 reason: optional(outcome.reason().filter(|reason| !reason.is_empty())),
             })
         }
-        GatewayMessage::Resume { agent, room, run } => GatewayFrame::ResumeRun(ResumeRun {
+        GatewayMessage::Resume { agent, context, run } => GatewayFrame::ResumeRun(ResumeRun {
             agent_id: agent.as_str().into(),
-            room_id: room.as_str().into(),
+            room_id: room(Some(context)),
+            session_id: session(Some(context)),
             run_id: run.as_str().into(),
         }),
-        GatewayMessage::Added { agent, room, run, added } => GatewayFrame::RunAdded(RunAdded {
+        GatewayMessage::Added { agent, context, run, added } => GatewayFrame::RunAdded(RunAdded {
             agent_id: agent.as_str().into(),
-            room_id: room.as_str().into(),
+            room_id: room(Some(context)),
+            session_id: session(Some(context)),
             run_id: run.as_str().into(),
             added_run_id: added.as_str().into(),
         }),
@@ -72,9 +76,10 @@ pub fn write(message: &GatewayMessage) -> String {
             status: *status,
             queue_depth: Some(*queue_depth),
         }),
-        GatewayMessage::Terminal { agent, room, data } => GatewayFrame::TerminalData(TerminalData {
+        GatewayMessage::Terminal { agent, context, data } => GatewayFrame::TerminalData(TerminalData {
             agent_id: agent.as_str().into(),
-            room_id: optional(room.as_ref().map(RoomId::as_str)),
+            room_id: room(context.as_ref()),
+            session_id: session(context.as_ref()),
             data: (&**data).into(),
         }),
         GatewayMessage::TaskUpdate { task, status, result } => GatewayFrame::TaskUpdate(TaskUpdate {
@@ -85,18 +90,22 @@ pub fn write(message: &GatewayMessage) -> String {
         GatewayMessage::Permission(form) => GatewayFrame::PermissionRequest(PermissionRequest {
             request_id: (&*form.request).into(),
             agent_id: form.agent.as_str().into(),
-            room_id: room_or_unknown(&form.room),
+            room_id: room(form.context.as_ref()),
+            session_id: session(form.context.as_ref()),
             tool_name: (&*form.tool).into(),
             tool_input: raw(&form.input),
             timeout_ms: form.timeout_ms,
         }),
         GatewayMessage::Answer(answer) => return answer.body.0.to_string(),
-        GatewayMessage::RunEvent { agent, room, message, event } => GatewayFrame::RunEvent(RunEventFrame {
-            agent_id: agent.as_str().into(),
-            room_id: optional(room.as_ref().map(RoomId::as_str)),
-            message_id: optional(message.as_ref().map(MessageId::as_str)),
-            event: RunEventBody::of(event),
-        }),
+        GatewayMessage::RunEvent { agent, context, message, event } => {
+            GatewayFrame::RunEvent(RunEventFrame {
+                agent_id: agent.as_str().into(),
+                room_id: room(context.as_ref()),
+                session_id: session(context.as_ref()),
+                message_id: optional(message.as_ref().map(MessageId::as_str)),
+                event: RunEventBody::of(event),
+            })
+        }
         GatewayMessage::Ping { ts } => GatewayFrame::Ping(Ping { ts: ts.clone() }),
     };
     encode(&frame)
@@ -121,8 +130,12 @@ fn optional(text: Option<&str>) -> Option<Cow<'_, str>> {
     text.map(Into::into)
 }
 
-fn room_or_unknown(room: &Option<RoomId>) -> Cow<'_, str> {
-    room.as_ref().map_or(UNKNOWN_ID, RoomId::as_str).into()
+fn room(context: Option<&RunContext>) -> Option<Cow<'_, str>> {
+    optional(context.and_then(RunContext::room).map(RoomId::as_str))
+}
+
+fn session(context: Option<&RunContext>) -> Option<Cow<'_, str>> {
+    optional(context.and_then(RunContext::session).map(SessionId::as_str))
 }
 
 fn message_or_unknown(message: &Option<MessageId>) -> Cow<'_, str> {
@@ -156,6 +169,11 @@ mod tests {
         {"type":"gateway:task_update","taskId":"t","status":"completed","result":"done"}
         {"type":"gateway:permission_request","requestId":"p","agentId":"a","roomId":"r","toolName":"Bash","toolInput":{"command":"ls"},"timeoutMs":1000}
         {"type":"gateway:run_event","agentId":"a","roomId":"r","messageId":"m","event":{"kind":"status","status":"idle"}}
+        {"type":"gateway:message_chunk","sessionId":"main","agentId":"a","messageId":"m","runId":"t","chunk":{"type":"text","content":"x"}}
+        {"type":"gateway:message_complete","sessionId":"main","agentId":"a","messageId":"m","runId":"t"}
+        {"type":"gateway:resume_run","sessionId":"main","agentId":"a","runId":"t"}
+        {"type":"gateway:permission_request","requestId":"p","agentId":"a","sessionId":"main","toolName":"Bash","toolInput":{}}
+        {"type":"gateway:run_event","agentId":"a","sessionId":"main","event":{"kind":"status","status":"idle"}}
         {"type":"gateway:rewind_result","agentId":"a","requestId":"q","success":true}
     "#;
 

@@ -6,7 +6,9 @@ use super::super::frames::HubFrame;
 pub use super::super::frames::hub::{EarlierMessage, MemberView, QuestionReply, SenderType};
 use super::super::frames::hub::{Relayed, SendToAgent};
 use crate::json::JsonLimits;
-use parlor_model::{AgentId, ConversationId, MessageId, Payload, RoomId, RunId, UserId};
+use parlor_model::{
+    AgentId, ConversationId, MessageId, Payload, RoomId, RunContext, RunId, SessionId, UserId,
+};
 use std::borrow::Cow;
 
 /// Limits for frames of the hub. Large enough for a room context with all members of a large room.
@@ -31,10 +33,10 @@ pub enum Instruction {
         agent: AgentId,
         room: RoomView,
     },
-    /// Stop an agent in one room or, if `room` is `None`, in all rooms.
+    /// Stop an agent in one context or, if `context` is `None`, in all.
     Stop {
         agent: AgentId,
-        room: Option<RoomId>,
+        context: Option<RunContext>,
     },
     /// The hub stored the end of a run. `interrupted` if the gateway was offline for longer than the grace
     /// period.
@@ -113,7 +115,7 @@ pub enum Instruction {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunRequest {
     pub agent: AgentId,
-    pub room: RoomId,
+    pub context: RunContext,
     pub message: MessageId,
     /// Set by Parlor hubs only.
     pub run: Option<RunId>,
@@ -132,7 +134,7 @@ pub struct RunRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InjectedMessage {
     pub agent: AgentId,
-    pub room: RoomId,
+    pub context: RunContext,
     /// The active run.
     pub run: RunId,
     /// The queued run of the message, which would follow otherwise.
@@ -187,7 +189,7 @@ fn instruction(frame: HubFrame<'_>, text: &str) -> Result<Instruction, FrameErro
         HubFrame::SendToAgent(form) => Instruction::Answer(run_request(form)?),
         HubFrame::AddToRun(form) => Instruction::Add(InjectedMessage {
             agent: agent(&form.agent_id)?,
-            room: room(&form.room_id)?,
+            context: required_context(form.room_id, form.session_id)?,
             run: run(&form.run_id)?,
             added: run(&form.added_run_id)?,
             content: form.content.into(),
@@ -201,10 +203,9 @@ fn instruction(frame: HubFrame<'_>, text: &str) -> Result<Instruction, FrameErro
             };
             Instruction::Look { agent: agent(&form.agent_id)?, room }
         }
-        // An invalid room id is an error: it must not be read as `None`, which stops the agent in all rooms.
         HubFrame::StopAgent(form) => Instruction::Stop {
             agent: agent(&form.agent_id)?,
-            room: form.room_id.as_deref().map(room).transpose()?,
+            context: context(form.room_id, form.session_id)?,
         },
         HubFrame::RunEnded(form) => {
             Instruction::Ended { run: run(&form.run_id)?, interrupted: form.outcome == "interrupted" }
@@ -271,7 +272,7 @@ fn instruction(frame: HubFrame<'_>, text: &str) -> Result<Instruction, FrameErro
 fn run_request(form: SendToAgent<'_>) -> Result<RunRequest, FrameError> {
     Ok(RunRequest {
         agent: agent(&form.agent_id)?,
-        room: room(&form.room_id)?,
+        context: required_context(form.room_id, form.session_id)?,
         message: MessageId::parse(&form.message_id).map_err(|_| FrameError::Unknown)?,
         run: form.run_id.and_then(|id| RunId::parse(&id).ok()),
         content: form.content.into(),
@@ -294,6 +295,27 @@ fn run(text: &str) -> Result<RunId, FrameError> {
 
 fn room(text: &str) -> Result<RoomId, FrameError> {
     RoomId::parse(text).map_err(|_| FrameError::Unknown)
+}
+
+/// The context that a frame names, if any. An invalid id is an error: it must not be read as `None`, with which a stop
+/// affects all contexts.
+fn context(
+    room_id: Option<Cow<'_, str>>,
+    session_id: Option<Cow<'_, str>>,
+) -> Result<Option<RunContext>, FrameError> {
+    let session = |text: &str| SessionId::parse(text).map_err(|_| FrameError::Unknown);
+    match (room_id, session_id) {
+        (Some(id), _) => room(&id).map(|room| Some(RunContext::Room(room))),
+        (None, Some(id)) => session(&id).map(|session| Some(RunContext::Session(session))),
+        (None, None) => Ok(None),
+    }
+}
+
+fn required_context(
+    room_id: Option<Cow<'_, str>>,
+    session_id: Option<Cow<'_, str>>,
+) -> Result<RunContext, FrameError> {
+    context(room_id, session_id)?.ok_or(FrameError::Unknown)
 }
 
 fn required_room(text: Option<Cow<'_, str>>) -> Result<RoomId, FrameError> {
@@ -355,25 +377,29 @@ mod tests {
     }
 
     #[test]
-    fn a_stop_with_an_invalid_room_is_rejected_and_does_not_stop_all_rooms() {
+    fn a_stop_with_an_invalid_place_is_rejected_and_does_not_stop_all() {
         let agent = AgentId::stored("a");
-        let room = RoomId::stored("r");
-        let stop = Instruction::Stop { agent: agent.clone(), room: None };
-        assert_eq!(decoded(&egress::stop_agent(&agent, None)), stop);
-        let stop = Instruction::Stop { agent: agent.clone(), room: Some(room.clone()) };
-        assert_eq!(decoded(&egress::stop_agent(&agent, Some(&room))), stop);
-        let odd = r#"{"type":"server:stop_agent","agentId":"a","roomId":"no room"}"#;
-        assert_eq!(read(odd), Err(FrameError::Unknown));
+        let room = RunContext::Room(RoomId::stored("r"));
+        let session = RunContext::Session(SessionId::stored("s"));
+        for context in [None, Some(room), Some(session)] {
+            let stop = Instruction::Stop { agent: agent.clone(), context: context.clone() };
+            assert_eq!(decoded(&egress::stop_agent(&agent, context.as_ref())), stop);
+        }
+        for odd in [r#""roomId":"no room""#, r#""sessionId":"no session""#] {
+            let odd = format!(r#"{{"type":"server:stop_agent","agentId":"a",{odd}}}"#);
+            assert_eq!(read(&odd), Err(FrameError::Unknown));
+        }
     }
 
     #[test]
     fn a_parlor_gateway_decodes_resumed_and_ended_runs() {
-        let (agent, room, run) = (AgentId::stored("a"), RoomId::stored("r"), RunId::stored("t"));
+        let (agent, run) = (AgentId::stored("a"), RunId::stored("t"));
+        let context = RunContext::Room(RoomId::stored("r"));
         let resumed = Instruction::Resumed { run: run.clone(), parts: 2, bytes: 17 };
-        assert_eq!(decoded(&egress::run_resumed(&agent, &room, &run, (2, 17))), resumed);
+        assert_eq!(decoded(&egress::run_resumed(&agent, &context, &run, (2, 17))), resumed);
         for (outcome, interrupted) in [(RunOutcome::Interrupted, true), (RunOutcome::Cancelled, false)] {
             let ended = Instruction::Ended { run: run.clone(), interrupted };
-            assert_eq!(decoded(&egress::run_ended(&agent, &room, &run, &outcome)), ended);
+            assert_eq!(decoded(&egress::run_ended(&agent, &context, &run, &outcome)), ended);
         }
     }
 

@@ -1,0 +1,4 @@
+//! Queries about the conversation logs of sessions.
+
+mod list_conversation;
+mod search_conversations;
