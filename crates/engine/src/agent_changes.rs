@@ -3,9 +3,9 @@
 //! Sessions, subscriptions and the state of mail change without events. The writer records here which agents and mailboxes a
 //! commit has changed, and the reader reads their state from the store. A reader that starts reads everything first.
 
-use crate::changes::{AgentChange, Change, MailChange};
+use crate::changes::{AgentChange, Change, ConversationChange, MailChange};
 use parking_lot::Mutex;
-use parlor_model::{AgentId, Mailbox, MessageId};
+use parlor_model::{AgentId, Mailbox, MessageId, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use tokio::sync::Notify;
 
@@ -21,6 +21,8 @@ pub struct AgentChanges {
     pub agents: BTreeSet<AgentId>,
     /// Mailboxes with new mail.
     pub mail: BTreeSet<Mailbox>,
+    /// Sessions with new entries in their conversation log.
+    pub conversations: BTreeSet<(AgentId, SessionId)>,
     /// Messages that were handed out for good, or became dead letters, by mailbox.
     pub settled: BTreeMap<Mailbox, BTreeSet<MessageId>>,
 }
@@ -37,6 +39,9 @@ impl AgentChanges {
             }
             Change::Agent(AgentChange::RemoveAgent(agent)) => {
                 self.agents.insert(agent.clone());
+            }
+            Change::Conversation(ConversationChange::AppendEntry(entry)) => {
+                self.conversations.insert((entry.agent.clone(), entry.session.clone()));
             }
             Change::Mail(MailChange::PutSession(session)) => {
                 self.agents.insert(session.agent.clone());
@@ -65,13 +70,14 @@ impl AgentChanges {
 
     fn ids(&self) -> usize {
         let settled: usize = self.settled.values().map(BTreeSet::len).sum();
-        self.agents.len() + self.mail.len() + settled
+        self.agents.len() + self.mail.len() + self.conversations.len() + settled
     }
 
     fn add(&mut self, other: Self) {
         self.everything |= other.everything;
         self.agents.extend(other.agents);
         self.mail.extend(other.mail);
+        self.conversations.extend(other.conversations);
         for (mailbox, messages) in other.settled {
             self.settled.entry(mailbox).or_default().extend(messages);
         }

@@ -5,6 +5,7 @@
 //! `parlor_safe_files`. Never: runs an agent or decides a permission. `docs/agents-root.md` describes the files.
 
 mod config;
+mod conversations;
 mod decide;
 mod document;
 mod messages;

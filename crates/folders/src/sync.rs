@@ -7,6 +7,7 @@
 mod round;
 mod write;
 
+use crate::conversations::Conversations;
 use crate::messages::Mirror;
 use crate::port::Folders;
 use crate::scan::{self, Problem};
@@ -173,6 +174,7 @@ fn merge(pending: &mut AgentChanges, new: AgentChanges) {
     pending.everything |= new.everything;
     pending.agents.extend(new.agents);
     pending.mail.extend(new.mail);
+    pending.conversations.extend(new.conversations);
     for (mailbox, messages) in new.settled {
         pending.settled.entry(mailbox).or_default().extend(messages);
     }
@@ -195,6 +197,7 @@ struct SyncLoop {
     root_path: PathBuf,
     state: StateFile,
     mirror: Mirror,
+    conversations: Conversations,
     watch: Watch,
     /// Agents of the owner.
     stored: BTreeMap<AgentId, Stored>,
@@ -222,6 +225,7 @@ impl SyncLoop {
             root_path: options.root.clone(),
             state: StateFile::open(&options.data, &options.root, hub.epoch())?,
             mirror: Mirror::open(folders.root())?,
+            conversations: Conversations::default(),
             watch: Watch::new(folders.wake.clone()),
             stored: BTreeMap::new(),
             hosted: BTreeMap::new(),

@@ -34,6 +34,7 @@ impl SyncLoop {
         self.scan = scan;
         self.update_hosting();
         self.mirror_mail(changes, &mut problems).await?;
+        self.mirror_conversations(changes, &mut problems).await;
         self.report(problems);
         self.state.save()
     }
@@ -360,6 +361,30 @@ impl SyncLoop {
             }
         }
         Ok(())
+    }
+
+    /// Appends new entries of conversation logs. Agents whose folder is missing have no place for them.
+    async fn mirror_conversations(&mut self, changes: &AgentChanges, problems: &mut BTreeSet<Problem>) {
+        let caller = self.caller();
+        let mut changed = changes.conversations.clone();
+        for (id, agent) in &self.stored {
+            let sessions = agent.sessions.iter().map(|(session, _)| &session.id);
+            let unread = sessions
+                .filter(|session| changes.everything || !self.conversations.is_compared(id, session));
+            changed.extend(unread.map(|session| (id.clone(), session.clone())));
+        }
+        for (id, session) in changed.iter().filter(|(id, _)| self.hosted.contains_key(id)) {
+            let (root, agent) = (self.folders.root().clone(), id.clone());
+            let open = move || match scan::open_folder(&root, &agent)? {
+                Some(folder) => folder.create_below(SESSIONS),
+                None => Err(io::ErrorKind::NotFound.into()),
+            };
+            let appended = self.conversations.append(&self.hub, &caller, id, session, open).await;
+            if let Err(error) = appended {
+                let path = path_of(&self.root_path, id).join(SESSIONS).join(format!("{session}.jsonl"));
+                problems.insert(Problem { path, reason: error.to_string() });
+            }
+        }
     }
 
     /// What the rest of the hub sees of the folders.
