@@ -261,7 +261,7 @@ fn time(file: &Document, name: &str) -> Result<Option<Time>, String> {
 
 fn millis(file: &Document, name: &str) -> Option<i64> {
     let millis: f64 = serde_json::from_str(file.get(name)?).ok()?;
-    (millis >= 0.0 && millis < 1e15).then_some(millis as i64)
+    (0.0..1e15).contains(&millis).then_some(millis as i64)
 }
 
 fn digest(content: &impl serde::Serialize) -> DocDigest {

@@ -161,6 +161,10 @@ mod tests {
         directory.append("main.jsonl", format!("{{\"type\":\"old\"}}\n{line}").as_bytes()).unwrap();
         assert_eq!(last_number(&directory, "main.jsonl").unwrap(), 3);
         directory.append("main.jsonl", b"{\"number\":4,\"cut o").unwrap();
-        assert_eq!(last_number(&directory, "main.jsonl").unwrap(), 3, "a line that was cut off does not count");
+        assert_eq!(
+            last_number(&directory, "main.jsonl").unwrap(),
+            3,
+            "a line that was cut off does not count"
+        );
     }
 }

@@ -128,13 +128,19 @@ impl Synchroniser {
                 () = stopped(&mut stop) => return,
             }
         };
-        let mut is_first = true;
+        let (mut is_first, mut is_disk_changed) = (true, true);
         // Everything is read first.
         let mut pending = AgentChanges { everything: true, ..AgentChanges::default() };
         loop {
             let request = folders.requested();
             let taken = std::mem::take(&mut pending);
-            let failed = match sync.round(&taken).await {
+            let is_round = is_disk_changed || taken.everything || !taken.agents.is_empty();
+            let done = match is_round {
+                true => sync.round(&taken).await,
+                false => sync.mirror(&taken).await,
+            };
+            is_disk_changed = false;
+            let failed = match done {
                 Ok(()) => false,
                 Err(error) => {
                     tracing::error!(%error, "the agents root and the store cannot be compared");
@@ -143,7 +149,9 @@ impl Synchroniser {
                     true
                 }
             };
-            folders.complete(request, (!failed).then(|| sync.infos()));
+            if is_round {
+                folders.complete(request, (!failed).then(|| sync.infos()));
+            }
             if !failed && std::mem::take(&mut is_first) {
                 let agents = sync.hosted.len();
                 tracing::info!(path = %options.root.display(), agents, "the agents root was read");
@@ -152,8 +160,11 @@ impl Synchroniser {
             tokio::select! {
                 () = stopped(&mut stop) => return,
                 new = changes.next() => merge(&mut pending, new),
-                () = folders.wake.notified() => tokio::time::sleep(SETTLE_TIME).await,
-                () = tokio::time::sleep(poll) => {}
+                () = folders.wake.notified() => {
+                    is_disk_changed = true;
+                    tokio::time::sleep(SETTLE_TIME).await;
+                }
+                () = tokio::time::sleep(poll) => is_disk_changed = true,
                 Some(MoveRequest { from, to, reply }) = moves.recv() => {
                     let moved = sync.move_agent(&from, &to).await;
                     pending.everything = true;

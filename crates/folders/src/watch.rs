@@ -86,7 +86,7 @@ fn may_matter(event: &Event) -> bool {
     );
     let matters = |path: &PathBuf| match path.extension().is_some_and(|extension| extension == "jsonl") {
         true => is_new && path.parent().and_then(Path::file_name).is_some_and(|parent| parent == MESSAGES),
-        false => !path.extension().is_some_and(|extension| extension == "tmp"),
+        false => path.extension().is_none_or(|extension| extension != "tmp"),
     };
     !event.kind.is_access() && (event.paths.is_empty() || event.paths.iter().any(matters))
 }

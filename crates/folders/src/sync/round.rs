@@ -344,6 +344,13 @@ impl SyncLoop {
         };
         let messages = &mut self.state.state.messages;
         self.mirror.import(&self.hub, messages, exists, problems).await.map_err(unreadable)?;
+        self.append_mail(changes, problems).await;
+        Ok(())
+    }
+
+    async fn append_mail(&mut self, changes: &AgentChanges, problems: &mut BTreeSet<Problem>) {
+        let stored = &self.stored;
+        let has_folder = |id: &AgentId| self.hosted.contains_key(id) || self.missing.contains(id);
         let mut mailboxes: BTreeSet<Mailbox> =
             changes.mail.iter().chain(changes.settled.keys()).cloned().collect();
         for (id, agent) in stored {
@@ -352,7 +359,9 @@ impl SyncLoop {
             mailboxes.extend(own.filter(|mailbox| changes.everything || !self.mirror.is_compared(mailbox)));
         }
         let none = BTreeSet::new();
-        for mailbox in mailboxes.iter().filter(|mailbox| has_folder(&mailbox.agent)) {
+        mailboxes.retain(|mailbox| has_folder(&mailbox.agent));
+        let messages = &mut self.state.state.messages;
+        for mailbox in &mailboxes {
             let settled = changes.settled.get(mailbox).unwrap_or(&none);
             // A mailbox whose file cannot be written is compared again by the next round.
             if let Err(error) = self.mirror.append(&self.hub, messages, mailbox, settled).await {
@@ -360,7 +369,6 @@ impl SyncLoop {
                 problems.insert(Problem { path, reason: error.to_string() });
             }
         }
-        Ok(())
     }
 
     /// Appends new entries of conversation logs. Agents whose folder is missing have no place for them.
@@ -369,8 +377,8 @@ impl SyncLoop {
         let mut changed = changes.conversations.clone();
         for (id, agent) in &self.stored {
             let sessions = agent.sessions.iter().map(|(session, _)| &session.id);
-            let unread = sessions
-                .filter(|session| changes.everything || !self.conversations.is_compared(id, session));
+            let unread =
+                sessions.filter(|session| changes.everything || !self.conversations.is_compared(id, session));
             changed.extend(unread.map(|session| (id.clone(), session.clone())));
         }
         for (id, session) in changed.iter().filter(|(id, _)| self.hosted.contains_key(id)) {
@@ -385,6 +393,16 @@ impl SyncLoop {
                 problems.insert(Problem { path, reason: error.to_string() });
             }
         }
+    }
+
+    /// Appends new mail and new entries without reading the tree: neither a folder nor a configuration has changed.
+    pub(super) async fn mirror(&mut self, changes: &AgentChanges) -> io::Result<()> {
+        let mut problems = self.problems.clone();
+        self.check_root()?;
+        self.append_mail(changes, &mut problems).await;
+        self.mirror_conversations(changes, &mut problems).await;
+        self.report(problems);
+        self.state.save()
     }
 
     /// What the rest of the hub sees of the folders.

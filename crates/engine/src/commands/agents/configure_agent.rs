@@ -223,3 +223,106 @@ fn replace_subscriptions(
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::HUB;
+    use crate::changes::{AgentChange, Change};
+    use crate::commands::test_fixtures::{agent, decide, pattern, registration, subscription};
+    use crate::effects::Effects;
+    use parlor_model::command::AgentRegistration;
+    use parlor_model::{GatewayId, Payload, Time};
+
+    fn configure(id: &str) -> ConfigureAgent {
+        ConfigureAgent {
+            owner: UserId::stored("ann"),
+            creates: true,
+            registration: AgentRegistration {
+                gateway: GatewayId::stored(HUB),
+                id: AgentId::stored(id),
+                name: "Coder".into(),
+                ..registration()
+            },
+            description: "Writes code".into(),
+            settings: vec![("model".into(), Payload("1".into()))],
+            subscriptions: vec![pattern("slack/**")],
+            sessions: Vec::new(),
+        }
+    }
+
+    fn session(id: &str) -> SessionConfig {
+        SessionConfig {
+            id: SessionId::stored(id),
+            title: None,
+            is_default: false,
+            auto_run: None,
+            room: None,
+            subscriptions: vec![pattern("email/*")],
+            settings: Vec::new(),
+            created_at: Some(Time(3)),
+            last_used_at: None,
+        }
+    }
+
+    fn of_existing(existing: &Agent, subscribed: &[&str]) -> Facts {
+        Facts {
+            target: Target::Existing(ExistingAgent { agent: existing.clone().into(), rooms: Vec::new() }),
+            sessions: vec![Session::new(existing.id.clone(), SessionId::main(), "Main", Time(1))],
+            subscriptions: subscribed.iter().map(|text| subscription("coder", text)).collect(),
+            globstar_patterns: 0,
+        }
+    }
+
+    fn run(command: ConfigureAgent, facts: Facts) -> (Arc<Agent>, Effects) {
+        decide(command, facts).unwrap()
+    }
+
+    #[test]
+    fn settings_and_subscriptions_that_the_folder_does_not_name_are_removed() {
+        let mut old = agent("coder");
+        old.settings = [("old".into(), Payload("1".into()))].into();
+        let (changed, effects) = run(configure("coder"), of_existing(&old, &["slack/**", "gone/*"]));
+        assert_eq!(changed.settings, [("model".into(), Payload("1".into()))].into());
+        assert_eq!(changed.host.gateway, Some(GatewayId::stored(HUB)));
+        let removed = effects.changes.iter().any(|change| {
+            matches!(change, Change::Mail(MailChange::RemoveSubscription(_, gone)) if gone.as_str() == "gone/*")
+        });
+        assert!(removed && effects.route_changes.len() == 1, "{:?}", effects.changes);
+        let (_, repeated) = run(configure("coder"), of_existing(&changed, &["slack/**"]));
+        assert!(repeated.changes.is_empty() && repeated.events.is_empty(), "nothing changes twice");
+    }
+
+    #[test]
+    fn what_the_gateway_has_registered_stays() {
+        let (mut registered, _) = run(configure("coder"), of_existing(&agent("coder"), &["slack/**"]));
+        Arc::make_mut(&mut registered).host.slash_commands = Some(Payload("[]".into()));
+        let command = ConfigureAgent { description: "New".into(), ..configure("coder") };
+        let (changed, _) = run(command, of_existing(&registered, &["slack/**"]));
+        assert_eq!(changed.host, registered.host);
+    }
+
+    #[test]
+    fn a_new_agent_has_its_main_session_and_the_named_ones() {
+        let owner = UserId::stored("ann");
+        let new = NewAgent { owner, is_id_of_user: false, agent_count: 0, globstar_patterns: 0 };
+        let facts = Facts {
+            target: Target::New(new),
+            sessions: Vec::new(),
+            subscriptions: Vec::new(),
+            globstar_patterns: 0,
+        };
+        let main = SessionConfig { title: Some("Main".into()), subscriptions: Vec::new(), ..session("main") };
+        let command = ConfigureAgent { sessions: vec![main, session("side")], ..configure("coder") };
+        let (made, effects) = run(command, facts);
+        assert_eq!(&*made.description, "Writes code");
+        let sessions = effects.changes.iter().filter_map(|change| match change {
+            Change::Mail(MailChange::PutSession(session)) => Some((&*session.title, session.created_at)),
+            _ => None,
+        });
+        let sessions: Vec<_> = sessions.collect();
+        assert_eq!(sessions.last(), Some(&("side", Time(3))));
+        assert!(sessions.iter().any(|(title, _)| *title == "Main"), "{sessions:?}");
+        assert!(matches!(&effects.changes[0], Change::Agent(AgentChange::PutAgent(_))));
+    }
+}
