@@ -21,6 +21,20 @@ const FORBIDDEN: &[(&str, &[&str])] = &[
     ("parlor-backends", &["parlor-wire", "parlor-server", "parlor-agents", "parlor"]),
     ("parlor-server", &["parlor-backends", "parlor-agents", "parlor"]),
     ("parlor-agents", &["parlor-engine", "parlor-backends", "parlor-server", "parlor"]),
+    (
+        "parlor-safe-files",
+        &[
+            "parlor-model",
+            "parlor-engine",
+            "parlor-wire",
+            "parlor-backends",
+            "parlor-server",
+            "parlor-agents",
+            "parlor-folders",
+            "parlor",
+        ],
+    ),
+    ("parlor-folders", &["parlor-backends", "parlor-server", "parlor-agents", "parlor-chatmd", "parlor"]),
     ("parlor-chatmd", &["parlor-engine", "parlor-backends", "parlor-server", "parlor-agents", "parlor"]),
     (
         "parlor-outbound",
@@ -159,6 +173,7 @@ mod tests {
         check(&["parlor-server → parlor-wire", "parlor-server → parlor-engine"], &[]);
         check(&["parlor-agents → parlor-wire", "parlor-agents → parlor-model"], &[]);
         check(&["parlor-chatmd → parlor-wire", "parlor-chatmd → parlor-model"], &[]);
+        check(&["parlor-folders → parlor-engine", "parlor-folders → parlor-safe-files"], &[]);
         check(&["parlor → parlor-backends", "parlor → parlor-server", "parlor → parlor-agents"], &[]);
     }
 
@@ -175,6 +190,8 @@ mod tests {
             "parlor-agents → parlor-engine",
             "parlor-agents → parlor-server",
             "parlor-server → parlor-agents",
+            "parlor-folders → parlor-server",
+            "parlor-safe-files → parlor-model",
             "parlor-chatmd → parlor-engine",
             "parlor-chatmd → parlor-server",
             "parlor-model → parlor-engine",

@@ -272,6 +272,12 @@ pub enum MailChange {
         message: Arc<Message>,
         mailbox: Option<Mailbox>,
     },
+    /// Moves the copies and the dead letters of a mailbox to another one. Copies of messages that the other mailbox
+    /// has already are removed. Sessions that handled a message of the agent's own mailbox are those of the other agent.
+    MoveMail {
+        from: Mailbox,
+        to: Mailbox,
+    },
     ClearDeadLetters,
 }
 

@@ -4,6 +4,7 @@
 //! engine knows no wire protocol and no database: protocol adapters translate requests into commands, and
 //! stores implement the traits in `ports`.
 
+pub mod agent_changes;
 pub mod audit;
 pub mod blob_gc;
 pub mod cache;

@@ -4,8 +4,9 @@
 //! Owns: the order of these steps, store maintenance and search indexing between batches, and the hub's
 //! health after a store fault. All writes go through this one thread.
 
+use crate::agent_changes::{AgentChangeLog, AgentChanges};
 use crate::cache::Cache;
-use crate::commands::{Batch, QueuedJob};
+use crate::commands::{Batch, Committed, QueuedJob};
 use crate::fault::Severity;
 use crate::health::{Health, HealthCell};
 use crate::metrics::WriterMetrics;
@@ -30,6 +31,7 @@ pub struct Writer {
     services: Arc<Notify>,
     /// Notified when automatic turns or heartbeats may have been added, changed or removed.
     turn_settings: Arc<Notify>,
+    agent_changes: Arc<AgentChangeLog>,
     limits: Limits,
     tally: Arc<WriterMetrics>,
     routing_index: RoutingIndex,
@@ -71,6 +73,7 @@ impl Writer {
             released,
             services,
             turn_settings: Arc::default(),
+            agent_changes: Arc::default(),
             cache: Cache::new(limits.cache_entries),
             limits,
             tally: writer_metrics,
@@ -90,6 +93,10 @@ impl Writer {
 
     pub fn turn_settings(&self) -> Arc<Notify> {
         self.turn_settings.clone()
+    }
+
+    pub fn agent_changes(&self) -> Arc<AgentChangeLog> {
+        self.agent_changes.clone()
     }
 
     pub fn head(&self) -> Head {
@@ -188,12 +195,18 @@ impl Writer {
             limits: &self.limits,
             head: self.head,
             route_lookups: Default::default(),
-            committed: Default::default(),
+            committed: Committed {
+                agents: self.agent_changes.is_followed().then(AgentChanges::default),
+                ..Committed::default()
+            },
         };
         for job in jobs {
             job.decide(&mut batch)?;
         }
         let (head, committed) = batch.commit()?;
+        if let Some(changes) = committed.agents {
+            self.agent_changes.add(changes);
+        }
         if committed.released {
             self.released.notify_one();
         }

@@ -78,6 +78,10 @@ pub enum AdminRequest {
     RemoveAgent {
         name: String,
     },
+    MoveAgent {
+        from: String,
+        to: String,
+    },
 }
 
 /// Reply to an [`AdminRequest`].
@@ -140,6 +144,10 @@ pub enum AdminReply {
     },
     AgentRemoved {
         name: String,
+    },
+    AgentMoved {
+        from: String,
+        to: String,
     },
     /// The request was refused and had no effect; `reason` is suitable for users.
     Refused {

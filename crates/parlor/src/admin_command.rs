@@ -138,7 +138,8 @@ fn render(
         AdminReply::Noted => "Recorded.\n".into(),
         reply @ (AdminReply::AgentAdded { .. }
         | AdminReply::Agents { .. }
-        | AdminReply::AgentRemoved { .. }) => agents::command::render(reply, terminal_style),
+        | AdminReply::AgentRemoved { .. }
+        | AdminReply::AgentMoved { .. }) => agents::command::render(reply, terminal_style),
         AdminReply::Status { version, store, .. } => format!("Version {version}, the store is {store}.\n"),
         AdminReply::UserAdded { user } => {
             format!("Added {} ({}).\n{password}", escape_control(&user.username), user.role.as_str())

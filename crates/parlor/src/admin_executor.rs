@@ -14,7 +14,8 @@ use parlor_model::command::{
 };
 use parlor_model::query::{FindAccount, ListAuditRecords, ListKeys, ListUsers};
 use parlor_model::{
-    AgentStatus, ApiKey, Caller, EntityKind, Field, KeyId, Refusal, RoomId, Scope, Seq, SiteRole, User,
+    AgentId, AgentStatus, ApiKey, Caller, EntityKind, Field, KeyId, Refusal, RoomId, Scope, Seq, SiteRole,
+    User,
 };
 use parlor_server::{NewSigningKey, Passwords, SigningKeys, secrets};
 use parlor_wire::agentim::codes;
@@ -82,6 +83,17 @@ impl AdminExecutor {
                     }
                 }
                 AdminReply::AgentRemoved { name }
+            }
+            AdminRequest::MoveAgent { from, to } => {
+                if !self.hosts {
+                    bail!("start the hub first: it moves the folder and the mail of the agent together");
+                }
+                let [old, new] = [&from, &to].map(|id| AgentId::parse(id));
+                let (Ok(old), Ok(new)) = (old, new) else {
+                    bail!("an id has up to eight names joined by /, of letters, digits, _ and -");
+                };
+                self.local_agents.move_folder(old, new).await?;
+                AdminReply::AgentMoved { from, to }
             }
             _ => {
                 let mut agents = Vec::new();
@@ -186,7 +198,8 @@ impl AdminExecutor {
             }
             request @ (AdminRequest::AddAgent { .. }
             | AdminRequest::ListAgents
-            | AdminRequest::RemoveAgent { .. }) => match self.execute_agent_request(request).await {
+            | AdminRequest::RemoveAgent { .. }
+            | AdminRequest::MoveAgent { .. }) => match self.execute_agent_request(request).await {
                 Ok(reply) => reply,
                 Err(problem) => AdminReply::Refused { reason: format!("{problem:#}") },
             },

@@ -44,6 +44,9 @@ pub struct Arguments {
     /// Directory for all data that Parlor stores [default: ./parlor-data]
     #[arg(long, global = true, value_name = "DIR")]
     data: Option<String>,
+    /// Directory with one folder per agent
+    #[arg(long, global = true, value_name = "DIR")]
+    agents_root: Option<String>,
     /// Certificate chain in PEM format; enables HTTPS
     #[arg(long, global = true, value_name = "FILE")]
     tls_cert: Option<String>,
@@ -59,12 +62,12 @@ pub struct Arguments {
 fn unused_flags(command: &str) -> &'static [&'static str] {
     match command {
         "serve" | "config" | "doctor" => &[],
-        "gateway" => &["listen", "tls_cert", "tls_key"],
-        "join" => &["listen", "tls_cert", "tls_key", "config"],
+        "gateway" => &["listen", "agents_root", "tls_cert", "tls_key"],
+        "join" => &["listen", "agents_root", "tls_cert", "tls_key", "config"],
         "completions" | "man" | "watch" | "bridge" | "chatmd" | "tool" => {
-            &["listen", "data", "tls_cert", "tls_key", "config"]
+            &["listen", "data", "agents_root", "tls_cert", "tls_key", "config"]
         }
-        _ => &["listen", "tls_cert", "tls_key"],
+        _ => &["listen", "agents_root", "tls_cert", "tls_key"],
     }
 }
 
@@ -108,6 +111,7 @@ impl Arguments {
         let flags = [
             ("listen", &self.listen),
             ("data", &self.data),
+            ("agents_root", &self.agents_root),
             ("tls_cert", &self.tls_cert),
             ("tls_key", &self.tls_key),
         ];
@@ -220,6 +224,13 @@ pub enum AgentCommand {
     List,
     /// Remove an agent; its messages stay
     Rm { name: String },
+    /// Move an agent of the agents root to another id, with its folder, mail, sessions and rooms
+    Move {
+        /// Present or former id of the agent, such as researcher/analyzer
+        old: String,
+        /// New id of the agent
+        new: String,
+    },
 }
 
 #[derive(Debug, Subcommand)]
@@ -356,12 +367,12 @@ mod tests {
             });
             command.render_long_help().to_string()
         };
+        let all = ["--listen", "--data", "--agents-root", "--tls-cert", "--tls-key", "--config"];
         let check = |help: String, shown: &[&str]| {
-            for flag in ["--listen", "--data", "--tls-cert", "--tls-key", "--config"] {
+            for flag in all {
                 assert_eq!(help.contains(flag), shown.contains(&flag), "{flag}: {help}");
             }
         };
-        let all = ["--listen", "--data", "--tls-cert", "--tls-key", "--config"];
         for path in ["serve", "config check", "doctor"] {
             check(help(path), &all);
         }

@@ -2,8 +2,8 @@
 
 use crate::admin_executor::AdminExecutor;
 use crate::agents::local::{self, LocalAgents};
-use crate::agents::services;
 use crate::agents::tool_programs::LocalPrograms;
+use crate::agents::{folders, services};
 use crate::backup::LastBackup;
 use crate::chatmd::configured;
 use crate::chatmd::hosted::HostedBridges;
@@ -19,6 +19,7 @@ use anyhow::Context;
 use parlor_engine::feed::OutboxLimits;
 use parlor_engine::ports::NoFolders;
 use parlor_engine::{Hub, blob_gc};
+use parlor_folders::{Options, Synchroniser};
 use parlor_model::Caller;
 use parlor_model::command::OfferSetup;
 use parlor_model::query::NeedsSetup;
@@ -81,7 +82,7 @@ pub struct RunningHub {
     /// Stops the janitor and the hosting tasks.
     stop: watch::Sender<bool>,
     janitor: JoinHandle<()>,
-    /// The guide, the hub's own agents and its service agents.
+    /// The guide, the hub's own agents, its service agents and the agents root.
     hosting: Vec<JoinHandle<()>>,
     bridges: HostedBridges,
     instance: Instance,
@@ -101,6 +102,12 @@ impl RunningHub {
             }
             _ => None,
         };
+        // Also before: a second hub on one agents root must not open its own store.
+        let folders = settings
+            .agents_root
+            .clone()
+            .map(|root| Synchroniser::open(Options { root, data: settings.data.clone() }));
+        let folders = folders.transpose().context("cannot use the agents root")?;
         let close_timeout = platform.close_timeout;
         let instance = instance::open(settings, platform)?;
         let local_agents = Arc::new(LocalAgents::open(&settings.data, config)?);
@@ -112,7 +119,13 @@ impl RunningHub {
             instance.hub.clone(),
             instance.blobs.clone(),
             instance.passwords.clone(),
-            server_config(settings, instance.models.clone(), close_timeout, address)?,
+            Config {
+                folders: match &folders {
+                    Some((synchroniser, _)) => synchroniser.folders(),
+                    None => Arc::new(NoFolders),
+                },
+                ..server_config(settings, instance.models.clone(), close_timeout, address)?
+            },
             tls.clone(),
         );
         let setup = first_admin(&instance, &local_agents, settings).await?;
@@ -129,7 +142,12 @@ impl RunningHub {
         ));
         let stop = watch::Sender::new(false);
         let guide = tokio::spawn(guide::run_loop(app.clone(), stop.subscribe()));
-        let agents = tokio::spawn(local::run_loop(app.clone(), local_agents, stop.subscribe()));
+        let agents = tokio::spawn(local::run_loop(app.clone(), local_agents.clone(), stop.subscribe()));
+        let folders = folders.map(|(synchroniser, moves)| {
+            local_agents.accept_moves(moves);
+            let (hub, owner) = (instance.hub.clone(), settings.agents_owner.clone());
+            tokio::spawn(folders::run_loop(hub, synchroniser, local_agents, owner, stop.subscribe()))
+        });
         let services = tokio::spawn({
             let (app, models, data) = (app.clone(), instance.models.clone(), settings.data.clone());
             let stop = stop.subscribe();
@@ -140,7 +158,7 @@ impl RunningHub {
         let public_url = settings.public_url.as_ref().map(|url| url.as_str()).unwrap_or_default();
         let bridges = HostedBridges::start(&instance.hub, chat_files, public_url);
         let listening = Some(parlor_server::serve(app, listener).context("cannot listen")?);
-        let hosting = vec![guide, agents, services];
+        let hosting = [guide, agents, services].into_iter().chain(folders).collect();
         Ok(Self {
             listening,
             setup,

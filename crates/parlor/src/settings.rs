@@ -216,6 +216,14 @@ table::settings! {
         /// room with one of them or a subfolder; the members of the room can then see its files.
         project_roots: Vec<PathBuf> = List(WholePath), default Vec::<String>::new();
     }
+    "Agents on disk" {
+        /// The directory with one folder per agent. The hub reads and watches the folders, hosts
+        /// their agents, and writes changes that clients make. It must exist.
+        agents_root: Option<PathBuf> = Directory, example "/srv/agents";
+        /// The username of the account that the agents of agents_root belong to. Without it,
+        /// they belong to the first admin.
+        agents_owner: Option<String> = Username, example "ada";
+    }
     "Storage" {
         /// Durability of acknowledged messages. "full": they survive a crash and a power cut.
         /// "normal": they survive a crash of Parlor, but a power cut can lose the most recent

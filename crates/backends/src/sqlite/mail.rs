@@ -1,7 +1,7 @@
 //! Mail: agent sessions, subscriptions, deliveries and dead letters: reads, changes, and conversion between rows and model types.
 
 use super::insert::RowBinder;
-use super::rows::{all, maybe_time, number, one, run, shared, text, time};
+use super::rows::{all, maybe_time, number, one, run, seq_value, shared, text, time};
 use super::{Sql, SqlTables, WriteTransaction, agents};
 use parlor_engine::Fault;
 use parlor_engine::changes::{MailChange, Settlement};
@@ -116,6 +116,25 @@ impl<C: Sql> ReadMail for SqlTables<C> {
             Ok(MailCounts { pending: (open - leased) as usize, leased: leased as usize })
         })?;
         Ok(counts.unwrap_or_default())
+    }
+
+    fn mail_after(
+        &mut self,
+        mailbox: &Mailbox,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        let part = |settled: u8| {
+            format!(
+                "SELECT {DELIVERY}, seq AS place FROM deliveries \
+                 WHERE agent = ?1 AND session = ?2 AND settled = {settled} AND seq > ?3"
+            )
+        };
+        let query = format!("{} UNION ALL {} ORDER BY place LIMIT ?4", part(0), part(1));
+        let session = session_text(mailbox.session.as_ref());
+        let values: [&dyn ToSql; 4] = [&mailbox.agent.as_str(), &session, &seq_value(after), &number(limit)];
+        let found = all(self.sql()?, &query, &values, delivery)?;
+        self.with_messages(found)
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
@@ -247,6 +266,31 @@ pub fn apply(transaction: &mut WriteTransaction<'_>, change: &MailChange) -> Res
             let (agent, session) = letter_key(mailbox.as_ref());
             let query = "DELETE FROM dead_letters WHERE seq = ?1 AND agent = ?2 AND session = ?3";
             run(sql, query, &[&(message.seq.0 as i64), &agent, &session])?;
+        }
+        MailChange::MoveMail { from, to } => {
+            let values: [&dyn ToSql; 4] = [
+                &from.agent.as_str(),
+                &session_text(from.session.as_ref()),
+                &to.agent.as_str(),
+                &session_text(to.session.as_ref()),
+            ];
+            for table in ["deliveries", "dead_letters"] {
+                let duplicates = format!(
+                    "DELETE FROM {table} WHERE agent = ?1 AND session = ?2 AND seq IN \
+                     (SELECT seq FROM {table} WHERE agent = ?3 AND session = ?4)"
+                );
+                run(sql, &duplicates, &values)?;
+                let rest =
+                    format!("UPDATE {table} SET agent = ?3, session = ?4 WHERE agent = ?1 AND session = ?2");
+                run(sql, &rest, &values)?;
+            }
+            if from.session.is_none() {
+                // Ids contain no characters that JSON escapes.
+                let named = |agent: &AgentId| format!("[\"{agent}\",");
+                let query = "UPDATE deliveries SET handled_by = replace(handled_by, ?2, ?3) \
+                             WHERE agent = ?1 AND session = '' AND handled_by IS NOT NULL";
+                run(sql, query, &[&to.agent.as_str(), &named(&from.agent), &named(&to.agent)])?;
+            }
         }
         MailChange::ClearDeadLetters => {
             run(sql, "DELETE FROM dead_letters", &[])?;

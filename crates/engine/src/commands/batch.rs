@@ -5,6 +5,7 @@
 
 use super::Command;
 use super::mail::reach::RouteLookups;
+use crate::agent_changes::{self, AgentChanges};
 use crate::cache::Cache;
 use crate::changes::{Change, ModelChange, RoomChange};
 use crate::effects::{Effects, EffectsBuilder};
@@ -37,6 +38,8 @@ pub(crate) struct Committed {
     pub services: bool,
     /// Whether automatic turns or heartbeats may have been added, changed or removed.
     pub turn_settings: bool,
+    /// Changes of agents and mail; `None` if no reader follows them.
+    pub agents: Option<AgentChanges>,
     /// Whether a room was removed: the store may then restart its search index from the beginning.
     pub room_removed: bool,
 }
@@ -75,6 +78,9 @@ impl Batch<'_> {
         self.transaction.apply(&effects)?;
         if !effects.changes.iter().all(Change::is_about_a_message) {
             self.route_lookups = RouteLookups::default();
+        }
+        if let Some(agents) = &mut self.committed.agents {
+            agent_changes::record(&effects.changes, agents);
         }
         for change in &effects.changes {
             self.cache.apply(change);

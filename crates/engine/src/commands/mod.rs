@@ -32,6 +32,7 @@ pub(crate) mod turns;
 pub(crate) mod uploads;
 
 pub use batch::Batch;
+pub(crate) use batch::Committed;
 pub use job::{Job, PendingReceipt, QueuedJob};
 
 use crate::cache::Cache;
@@ -172,6 +173,7 @@ commands! {
     ChangeTask,
     ChangeUser,
     ClearDeadLetters,
+    ConfigureAgent,
     ConfirmSecondFactor,
     ConnectGateway,
     CreateAgent,
@@ -200,9 +202,11 @@ commands! {
     ForwardMessage,
     FreezeRoom,
     HostAgent,
+    ImportMail,
     MarkAllRead,
     MarkRoomRead,
     MergeRun,
+    MoveAgent,
     OfferPairing,
     OfferSecondFactor,
     OfferSetup,

@@ -9,6 +9,7 @@ mod reads;
 mod start;
 
 use crate::Limits;
+use crate::agent_changes::AgentChangeLog;
 use crate::commands::{self, Job, PendingReceipt, QueuedJob};
 use crate::feed::{Fanout, Names, RoomRoots};
 use crate::health::{Health, HealthCell};
@@ -41,6 +42,7 @@ struct Inner {
     tally: Arc<WriterMetrics>,
     released: Arc<Notify>,
     services: Arc<Notify>,
+    agent_changes: Arc<AgentChangeLog>,
     /// Limits concurrent reads, which run on blocking threads; further reads wait for a permit.
     reads: Arc<Semaphore>,
     searches: Arc<Semaphore>,
@@ -171,6 +173,11 @@ impl Hub {
     /// Waits until a built-in agent service is created or changed. Supports a single waiter.
     pub async fn services_changed(&self) {
         self.inner.services.notified().await;
+    }
+
+    /// Changes of agents and their mail, for the reader that mirrors them.
+    pub fn agent_changes(&self) -> Arc<AgentChangeLog> {
+        self.inner.agent_changes.clone()
     }
 
     /// Waits until blobs may have become unreferenced.

@@ -33,6 +33,7 @@ impl Hub {
         let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
         let (turns, turn_settings) = (Arc::new(TurnsHandle::default()), writer.turn_settings());
+        let agent_changes = writer.agent_changes();
         let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
         let (queue, queued_commands) = mpsc::channel(limits.max_queued_commands);
         let stop = Arc::new(AtomicBool::new(false));
@@ -81,6 +82,7 @@ impl Hub {
             tally: writer_metrics,
             released,
             services,
+            agent_changes,
             reads: Arc::new(Semaphore::new(reads)),
             searches: Arc::new(Semaphore::new(searches)),
             threads: parking_lot::Mutex::new(threads),

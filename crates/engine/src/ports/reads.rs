@@ -214,6 +214,13 @@ pub trait ReadMail {
     fn mail(&mut self, mailbox: &Mailbox, page: MailPage) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     /// Numbers of messages in a mailbox that are not settled.
     fn mail_counts(&mut self, mailbox: &Mailbox, now: Time) -> Result<MailCounts, Fault>;
+    /// Mail of a mailbox after a position, oldest first, whatever its delivery state.
+    fn mail_after(
+        &mut self,
+        mailbox: &Mailbox,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault>;
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault>;
     /// As [`ReadMail::pending`], without mail that a session of the agent has received too.
     fn unhandled(

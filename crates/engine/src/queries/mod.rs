@@ -181,6 +181,7 @@ queries! {
     ListMailboxes,
     ListMembers,
     ListMissions,
+    ListNewMail,
     ListOpenQuestions,
     ListOwnApprovals,
     ListOwnTasks,

@@ -1,8 +1,8 @@
 //! Commands on agents, and their receipts.
 
 use crate::{
-    Agent, AgentId, AutoRun, Edit, GatewayId, Pattern, Payload, RoomId, SessionId, Subscription, UserId,
-    Visibility,
+    Agent, AgentId, AutoRun, Edit, GatewayId, Pattern, Payload, RoomId, SessionId, Subscription, Time,
+    UserId, Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -73,6 +73,49 @@ pub enum Registered {
 pub struct HostAgent {
     pub owner: UserId,
     pub registration: AgentRegistration,
+}
+
+/// Creates an agent from its folder on the hub's machine, or replaces its configuration: fields, settings and
+/// subscriptions that the command does not name are removed. Sessions that it does not name stay as they are. Returns the
+/// agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfigureAgent {
+    pub owner: UserId,
+    /// Whether the agent is created if it does not exist. Otherwise an agent that was removed in the meantime would be
+    /// created again.
+    pub creates: bool,
+    /// Registration at the hub itself.
+    pub registration: AgentRegistration,
+    pub description: Box<str>,
+    pub settings: Vec<(Box<str>, Payload)>,
+    /// Subscriptions of the agent's own mailbox.
+    pub subscriptions: Vec<Pattern>,
+    pub sessions: Vec<SessionConfig>,
+}
+
+/// Complete configuration of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionConfig {
+    pub id: SessionId,
+    /// `None` for the title that the session has, or for its id.
+    pub title: Option<Box<str>>,
+    pub is_default: bool,
+    pub auto_run: Option<AutoRun>,
+    pub room: Option<RoomId>,
+    pub subscriptions: Vec<Pattern>,
+    pub settings: Vec<(Box<str>, Payload)>,
+    /// Used if the session is created.
+    pub created_at: Option<Time>,
+    /// Used if the session has no later time.
+    pub last_used_at: Option<Time>,
+}
+
+/// Moves the mail, the sessions and the memberships of an agent to another one of the same owner, and removes the first
+/// agent. Both are hosted by the hub itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MoveAgent {
+    pub from: AgentId,
+    pub to: AgentId,
 }
 
 /// Changes to an agent. `None` leaves a field unchanged.

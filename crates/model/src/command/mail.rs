@@ -1,6 +1,6 @@
 //! Commands on mailboxes, routes and subscriptions, and their receipts.
 
-use crate::{Delivery, Mailbox, Message, MessageId, Path, Pattern, Payload, Position, RoomId};
+use crate::{Delivery, Mailbox, Message, MessageId, Path, Pattern, Payload, Position, RoomId, Time};
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 use std::time::Duration;
@@ -109,6 +109,30 @@ pub struct ResendDeadLetter {
     pub message: MessageId,
     /// Mailbox of the dead letter; `None` if the message reached no mailbox.
     pub mailbox: Option<Mailbox>,
+}
+
+/// Adds messages that another program has delivered to a mailbox. A message whose id exists is not stored again; it is
+/// added to the mailbox if it has the same path and payload. Returns the number of messages added to the mailbox.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportMail {
+    pub mailbox: Mailbox,
+    pub messages: Vec<ImportedMessage>,
+}
+
+/// A message with the id and the time that another program gave it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ImportedMessage {
+    pub id: MessageId,
+    pub at: Time,
+    /// Id of an agent, or the name of a source.
+    pub from: Box<str>,
+    pub path: Path,
+    pub command: Box<str>,
+    pub payload: Payload,
+    pub source: Box<str>,
+    pub external_id: Option<Box<str>>,
+    /// Whether the other program has handed the message out.
+    pub is_delivered: bool,
 }
 
 /// Removes all dead letters of the hub.

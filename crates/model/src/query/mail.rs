@@ -1,6 +1,6 @@
 //! Queries about mailboxes, routes and subscriptions.
 
-use crate::{AgentId, AutoRun, Mailbox, Session, Subscription, Time};
+use crate::{AgentId, AutoRun, Mailbox, MessageId, Seq, Session, Subscription, Time};
 use serde::{Deserialize, Serialize};
 
 /// Subscriptions of a mailbox.
@@ -14,6 +14,18 @@ pub struct ListSubscriptions {
 pub struct ListMail {
     pub mailbox: Mailbox,
     pub page: MailPage,
+}
+
+/// Mail of a mailbox that is newer than a position, oldest first, and the named messages with their current state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ListNewMail {
+    pub mailbox: Mailbox,
+    /// Exclusive lower bound.
+    pub after: Seq,
+    /// Maximum number of newer messages.
+    pub limit: usize,
+    /// Messages to read in addition, whatever their position. They come first.
+    pub also: Vec<MessageId>,
 }
 
 /// Messages of the hub that could not be delivered.

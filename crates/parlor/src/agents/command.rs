@@ -33,6 +33,7 @@ pub async fn run(
         }
         AgentCommand::List => AdminRequest::ListAgents,
         AgentCommand::Rm { name } => AdminRequest::RemoveAgent { name },
+        AgentCommand::Move { old, new } => AdminRequest::MoveAgent { from: old, to: new },
     };
     Ok(admin_command::execute_with(settings, config.as_deref(), request, None).await? + &note)
 }
@@ -50,6 +51,9 @@ pub fn render(reply: AdminReply, terminal_style: TerminalStyle) -> String {
             let name = escape_control(&name);
             let when = if running { "It is online" } else { "It comes online when the hub starts" };
             format!("Added {name}. {when}: add it to a room and write @{name}.\n")
+        }
+        AdminReply::AgentMoved { from, to } => {
+            format!("Moved {} to {}.\n", escape_control(&from), escape_control(&to))
         }
         AdminReply::AgentRemoved { name } => format!("Removed {}.\n", escape_control(&name)),
         AdminReply::Agents { agents } if !agents.is_empty() => listing(

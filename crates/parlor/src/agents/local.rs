@@ -1,4 +1,5 @@
-//! The agents that the hub hosts itself: from its settings file, or added by `parlor agent add`.
+//! The agents that the hub hosts itself: from its settings file, added by `parlor agent add`, or in folders of the agents
+//! root.
 //!
 //! They run in a gateway inside the hub process (see `in_process`), and the hub's rules apply to them as to
 //! the agents of any other gateway.
@@ -7,9 +8,11 @@ use super::entry::{self, AgentEntry};
 use super::in_process;
 use super::run_environment::HostedEnvironment;
 use anyhow::{Context, bail};
+use parking_lot::Mutex;
 use parlor_agents::gateway::store::{GatewayStore, replace};
 use parlor_agents::gateway::{AgentSpec, Gateway};
 use parlor_engine::HUB;
+use parlor_folders::MoveRequest;
 use parlor_model::command::{AgentRegistration, HostAgent};
 use parlor_model::query::{FindAccount, ListUsers};
 use parlor_model::{AgentId, Caller, GatewayId, Refusal, SiteRole, UserId};
@@ -18,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, oneshot, watch};
 
 /// An agent that the hub hosts, with its owner.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -43,7 +46,17 @@ pub struct LocalAgents {
     data: PathBuf,
     /// Agents of the settings file, which is never written by the hub.
     configured: Vec<LocalAgent>,
+    folders: Mutex<FolderAgents>,
     changed: watch::Sender<u64>,
+}
+
+/// The agents of the agents root, which the synchroniser registers with the hub.
+#[derive(Debug, Default)]
+struct FolderAgents {
+    owner: Option<UserId>,
+    specs: Vec<AgentSpec>,
+    /// Requests to move an agent; `None` if the hub has no agents root.
+    moves: Option<mpsc::Sender<MoveRequest>>,
 }
 
 impl LocalAgents {
@@ -55,7 +68,8 @@ impl LocalAgents {
         for agent in &configured {
             agent.entry.check()?;
         }
-        Ok(Self { data: data.to_owned(), configured, changed: watch::Sender::new(0) })
+        let (folders, changed) = (Mutex::default(), watch::Sender::new(0));
+        Ok(Self { data: data.to_owned(), configured, folders, changed })
     }
 
     pub fn list(&self) -> anyhow::Result<Vec<LocalAgent>> {
@@ -87,6 +101,35 @@ impl LocalAgents {
             bail!("there is no agent named {name}");
         }
         self.write(&file)
+    }
+
+    /// Accepts requests to move an agent of the agents root.
+    pub fn accept_moves(&self, moves: mpsc::Sender<MoveRequest>) {
+        self.folders.lock().moves = Some(moves);
+    }
+
+    /// Hosts exactly these agents of the agents root.
+    pub fn set_folders(&self, owner: &UserId, specs: Vec<AgentSpec>) {
+        let mut folders = self.folders.lock();
+        if folders.specs == specs && folders.owner.as_ref() == Some(owner) {
+            return;
+        }
+        (folders.owner, folders.specs) = (Some(owner.clone()), specs);
+        drop(folders);
+        self.changed.send_modify(|count| *count += 1);
+    }
+
+    /// Moves an agent of the agents root to another id.
+    pub async fn move_folder(&self, from: AgentId, to: AgentId) -> anyhow::Result<()> {
+        let moves = self.folders.lock().moves.clone().context("this hub has no agents root")?;
+        let (reply, moved) = oneshot::channel();
+        let stopped = "the hub is stopping";
+        moves.send(MoveRequest { from, to, reply }).await.ok().context(stopped)?;
+        moved.await.ok().context(stopped)?.map_err(anyhow::Error::msg)
+    }
+
+    fn has_agents(&self) -> anyhow::Result<bool> {
+        Ok(!self.folders.lock().specs.is_empty() || !self.list()?.is_empty())
     }
 
     fn is_configured(&self, name: &str) -> bool {
@@ -149,7 +192,7 @@ async fn host(
 ) -> anyhow::Result<()> {
     let mut changed = local_agents.changed.subscribe();
     // Without an agent, no directory is created.
-    while local_agents.list()?.is_empty() {
+    while !local_agents.has_agents()? {
         changed.changed().await?;
     }
     if app.hub.wait_for_first_admin().await.is_err() {
@@ -214,6 +257,17 @@ async fn sync_gateway(
                 tracing::warn!(agent = entry.name, ?refusal, "the hub refused to register an agent")
             }
         }
+    }
+    let folders = local_agents.folders.lock();
+    for spec in &folders.specs {
+        ids.push(spec.id.clone());
+        let name = spec.name.clone();
+        if let Err(problem) = gateway.add(spec.clone()) {
+            tracing::warn!(agent = %name, %problem, "cannot host an agent of the agents root");
+        }
+    }
+    if !folders.specs.is_empty() && first_owner.is_none() {
+        first_owner = folders.owner.clone();
     }
     gateway.keep_only(&ids);
     environment.set_owners(owners);

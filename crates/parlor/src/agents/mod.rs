@@ -2,6 +2,7 @@
 
 pub mod command;
 pub mod entry;
+pub mod folders;
 pub mod gateway;
 mod in_process;
 pub mod join;

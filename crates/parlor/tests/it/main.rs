@@ -4,6 +4,7 @@
 //! (crashes, signals, the command line, gateways and the programs that they start) are in `process/`.
 
 mod ably;
+mod agents_root;
 mod attacks;
 mod broker_attacks;
 mod broker_leases;

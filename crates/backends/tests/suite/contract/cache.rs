@@ -27,9 +27,9 @@ use parlor_model::TurnDecisionKind::Held;
 use parlor_model::audit::{Action, Actor, NewAuditEntry};
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mission, MissionId,
-    MissionScope, Pairing, Pattern, Position, Revision, Revocation, RouterId, RunId, RunOutcome, SealedKey,
-    SecretHash, Seq, SessionId, SessionRef, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
+    BlobDigest, Caller, CurrentPlan, Epoch, GatewayId, IdlePrompt, InvitationId, KeyId, Mailbox, Mission,
+    MissionId, MissionScope, Pairing, Pattern, Position, Revision, Revocation, RouterId, RunId, RunOutcome,
+    SealedKey, SecretHash, Seq, SessionId, SessionRef, SignInId, TaskId, Time, UploadId, UploadPurpose, User,
 };
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -204,6 +204,7 @@ fn changes() -> Vec<Change> {
             message: Arc::new(message("m", "lobby", "ann", 1)),
             reason: "too_many_attempts".into(),
         }),
+        Change::Mail(MailChange::MoveMail { from: coder(), to: Mailbox::of(agent_id("other")) }),
         Change::Run(RunChange::PutRun(Arc::new(ended("r", "coder", "c", 5, RunOutcome::Complete)))),
         Change::Approval(ApprovalChange::PutApproval(Arc::new(approval("a", "lobby", "coder")))),
         Change::Approval(ApprovalChange::PutApprovalRule(rule("lobby", "coder", "Bash", "ann"))),
@@ -400,6 +401,7 @@ fn kind(change: &Change) -> &'static str {
         Change::Mail(MailChange::Lease { .. }) => "Lease",
         Change::Mail(MailChange::SettleHeld { .. }) => "SettleHeld",
         Change::Mail(MailChange::DeadLetterDelivery { .. }) => "DeadLetterDelivery",
+        Change::Mail(MailChange::MoveMail { .. }) => "MoveMail",
         Change::Run(RunChange::PutRun(..)) => "PutRun",
         Change::Approval(ApprovalChange::PutApproval(..)) => "PutApproval",
         Change::Approval(ApprovalChange::PutApprovalRule(..)) => "PutApprovalRule",

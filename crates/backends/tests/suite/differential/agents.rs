@@ -4,13 +4,14 @@ use super::asks::{EXTERNAL_IDS, NAMES, SOURCES, TEXTS, room, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{
-    AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, ConnectGateway,
-    CreateAgent, DisconnectGateway, HostAgent, PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent,
-    RemoveGateway, ResendDeadLetter, SessionChanges, Subscribe, Unsubscribe,
+    AcknowledgeMail, AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, ConfigureAgent,
+    ConnectGateway, CreateAgent, DisconnectGateway, HostAgent, ImportMail, ImportedMessage, MoveAgent,
+    PathMessage, Publish, ReceiveMail, RegisterAgent, RemoveAgent, RemoveGateway, ResendDeadLetter,
+    SessionChanges, SessionConfig, Subscribe, Unsubscribe,
 };
 use parlor_model::{
     AgentId, AutoRun, Device, GatewayId, Mailbox, MessageId, Path, Pattern, Payload, Relay, Route, SessionId,
-    Visibility,
+    Time, Visibility,
 };
 use std::time::Duration;
 
@@ -98,6 +99,62 @@ pub fn register(dice: &mut Dice) -> RegisterAgent {
 
 pub fn host(dice: &mut Dice, world: &World) -> HostAgent {
     HostAgent { owner: user(dice, world), registration: registration(dice) }
+}
+
+pub fn configure(dice: &mut Dice, world: &World) -> ConfigureAgent {
+    let patterns = |dice: &mut Dice| {
+        let patterns = dice.some_of(&PATTERNS);
+        patterns.iter().map(|pattern| Pattern::parse(pattern).unwrap()).collect::<Vec<_>>()
+    };
+    let setting = ("color".into(), Payload("\"red\"".into()));
+    let sessions = dice.some_of(&["main", "side", "files"]).into_iter().map(|id| SessionConfig {
+        id: SessionId::stored(id),
+        title: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
+        is_default: dice.once_in(2),
+        auto_run: dice.maybe(|_| AutoRun::of(true)),
+        room: None,
+        subscriptions: patterns(dice),
+        settings: dice.maybe(|_| setting.clone()).into_iter().collect(),
+        created_at: dice.maybe(|_| Time(7)),
+        last_used_at: dice.maybe(|_| Time(8)),
+    });
+    let sessions = sessions.collect();
+    ConfigureAgent {
+        owner: user(dice, world),
+        creates: !dice.once_in(4),
+        registration: AgentRegistration { gateway: GatewayId::stored("hub"), ..registration(dice) },
+        description: dice.one_of(&TEXTS).into(),
+        settings: dice.maybe(|_| setting).into_iter().collect(),
+        subscriptions: patterns(dice),
+        sessions,
+    }
+}
+
+pub fn move_agent(dice: &mut Dice, world: &World) -> MoveAgent {
+    MoveAgent { from: agent(dice, world), to: agent(dice, world) }
+}
+
+pub fn import(dice: &mut Dice, world: &mut World) -> ImportMail {
+    let mailbox = mailbox(dice, world);
+    let messages = (0..dice.roll(4)).map(|_| ImportedMessage {
+        id: match dice.once_in(3) {
+            true => dice.known(&world.messages, MessageId::stored("imported-0")),
+            false => MessageId::stored(format!("imported-{}", dice.roll(8))),
+        },
+        at: Time(dice.one_of(&[5, 1_000_000])),
+        from: match dice.once_in(2) {
+            true => "bridge".into(),
+            false => agent(dice, world).as_str().into(),
+        },
+        path: Path::parse(dice.one_of(&PATHS)).unwrap(),
+        command: "say".into(),
+        payload: Payload(dice.one_of(&["{}", "{\"text\":\"hi\"}"]).into()),
+        source: dice.one_of(&SOURCES).into(),
+        external_id: dice.maybe(|dice| dice.one_of(&EXTERNAL_IDS).into()),
+        is_delivered: dice.once_in(2),
+    });
+    let messages = messages.collect();
+    ImportMail { mailbox, messages }
 }
 
 fn registration(dice: &mut Dice) -> AgentRegistration {

@@ -105,6 +105,9 @@ pub fn caller(
             owner_of_gateway(&registration.gateway, store)?
         }
         AnyCommand::HostAgent(_)
+        | AnyCommand::ConfigureAgent(_)
+        | AnyCommand::MoveAgent(_)
+        | AnyCommand::ImportMail(_)
         | AnyCommand::RevokeKey(_)
         | AnyCommand::CreateSigningKey(_)
         | AnyCommand::RevokeTokens(_)

@@ -16,9 +16,9 @@ use parlor_model::query::{
     GetRun, GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListActiveSessions,
     ListAgentCards, ListAgents, ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks,
     ListChildRuns, ListDeadLetters, ListDestinationHistory, ListGateways, ListHistory, ListInvitations,
-    ListKeys, ListMail, ListMailboxes, ListMembers, ListMissions, ListOpenQuestions, ListOwnTasks, ListPins,
-    ListPlans, ListProjectRoots, ListQueue, ListRecent, ListReplies, ListRevisions, ListRooms,
-    ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
+    ListKeys, ListMail, ListMailboxes, ListMembers, ListMissions, ListNewMail, ListOpenQuestions,
+    ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue, ListRecent, ListReplies, ListRevisions,
+    ListRooms, ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
     ListSessions, ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks, ListUsers, MailCounts,
     MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup, Page, Recent,
     SearchMessages, SearchUsers,
@@ -574,6 +574,9 @@ fn mail_queries(world: &World) -> Vec<AnyQuery> {
         for (session, page) in [None, Some("main")].into_iter().zip(pages) {
             let mailbox = mailbox_of(id.clone(), session);
             queries.push(ListSubscriptions { mailbox: mailbox.clone() }.into());
+            let also = world.messages.iter().take(2).cloned().collect();
+            let newer = ListNewMail { mailbox: mailbox.clone(), after: Seq(40), limit: 3, also };
+            queries.push(newer.into());
             queries.push(ListMail { mailbox, page }.into());
         }
     }

@@ -10,24 +10,25 @@ use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
     BatchVerdict, CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom,
     ChangeRoomPreferences, ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters,
-    ConnectGateway, CreateRouter, CreateSignIn, CreateSigningKey, DecideApproval, DecideBatch, DecidePlan,
-    DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndOtherSignIns,
-    EndSignIn, ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent, MarkAllRead, MarkRoomRead,
-    MergeRun, OfferPairing, PathMessage, PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish,
-    ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, ReleaseBatch,
-    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
-    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule,
-    RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom, RoomChanges, RouterChanges, SendHeartbeat,
-    ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartTurn, StartUnpromptedRun, StopRuns,
-    StopSession, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, TriggerTurn, TurnCause,
-    TurnInput, UnpinMessage, Unsubscribe, WithdrawRuns,
+    ConfigureAgent, ConnectGateway, CreateRouter, CreateSignIn, CreateSigningKey, DecideApproval,
+    DecideBatch, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage,
+    EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent,
+    ImportMail, ImportedMessage, MarkAllRead, MarkRoomRead, MergeRun, MoveAgent, OfferPairing, PathMessage,
+    PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
+    RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, ReleaseBatch, RemoveAgent,
+    RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask,
+    RemoveUser, ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule, RevokeInvitation, RevokeKey,
+    RevokeTokens, RewindRoom, RoomChanges, RouterChanges, SendHeartbeat, ServiceChanges, SetIdlePrompt,
+    SetProjectRoot, SetUp, StartRun, StartTurn, StartUnpromptedRun, StopRuns, StopSession,
+    TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, TriggerTurn, TurnCause, TurnInput,
+    UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
     Grant, IdlePrompt, InputDigest, KeyGrant, KeyId, Mailbox, MediaType, MemberId, MessageId, Path, Pattern,
     Payload, Post, PostAuthor, Principal, Relay, RoomId, RoomPreferenceChange, RoomRole, RoomSelection,
     Route, RunId, RunOutcome, RunState, SealedKey, SecondProof, SecretHash, Seq, SessionId, SettingChanges,
-    SiteRole, TaskStatus, Usage, UserId,
+    SiteRole, TaskStatus, Time, Usage, UserId,
 };
 use proptest::test_runner::TestCaseError;
 use std::time::Duration;
@@ -524,6 +525,36 @@ async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.refused(bob.clone(), new).await?;
     let registration = registration(GatewayId::stored("hub"), AgentId::stored("helper"));
     run.must(Caller::OPERATOR, HostAgent { owner: user_of(ann), registration }).await?;
+    let configure = |id: &str, owner: &Caller| ConfigureAgent {
+        owner: user_of(owner),
+        creates: true,
+        registration: self::registration(GatewayId::stored("hub"), AgentId::stored(id)),
+        description: "from a folder".into(),
+        settings: Vec::new(),
+        subscriptions: Vec::new(),
+        sessions: Vec::new(),
+    };
+    run.must(Caller::OPERATOR, configure("foldered", ann)).await?;
+    run.refused(Caller::OPERATOR, configure("foldered", bob)).await?;
+    let import = ImportMail {
+        mailbox: Mailbox::of(AgentId::stored("foldered")),
+        messages: vec![ImportedMessage {
+            id: MessageId::stored("from-a-file"),
+            at: Time(1),
+            from: "slack".into(),
+            path: Path::stored("slack/acme"),
+            command: "say".into(),
+            payload: Payload("{}".into()),
+            source: "slack".into(),
+            external_id: None,
+            is_delivered: false,
+        }],
+    };
+    run.must(Caller::OPERATOR, import.clone()).await?;
+    run.refused(ann.clone(), import).await?;
+    let moved = || MoveAgent { from: AgentId::stored("foldered"), to: AgentId::stored("helper") };
+    run.must(Caller::OPERATOR, moved()).await?;
+    run.refused(Caller::OPERATOR, moved()).await?;
     run.must(ann.clone(), DisconnectGateway { gateway }).await
 }
 

@@ -120,6 +120,9 @@ impl World {
                     self.posted.push((caller.clone(), command.clone()));
                 }
             }
+            (AnyCommand::ImportMail(import), AnyReceipt::ImportMail(_)) => {
+                import.messages.iter().for_each(|message| learn(&mut self.messages, &message.id));
+            }
             (AnyCommand::CreateSignIn(new), AnyReceipt::CreateSignIn(signed_in)) => {
                 self.learn_sign_in(signed_in, new.refresh);
             }
@@ -134,7 +137,12 @@ impl World {
             (_, AnyReceipt::CreateAgent(created) | AnyReceipt::ChangeAgent(created)) => {
                 learn(&mut self.agents, &created.agent.id);
             }
-            (_, AnyReceipt::RegisterAgent(Registered::Agent(agent)) | AnyReceipt::HostAgent(agent)) => {
+            (
+                _,
+                AnyReceipt::RegisterAgent(Registered::Agent(agent))
+                | AnyReceipt::HostAgent(agent)
+                | AnyReceipt::ConfigureAgent(agent),
+            ) => {
                 learn(&mut self.agents, &agent.id);
             }
             (_, AnyReceipt::ConfirmSecondFactor(user) | AnyReceipt::RemoveSecondFactor(user)) => {

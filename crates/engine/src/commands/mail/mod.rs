@@ -2,6 +2,7 @@
 
 mod acknowledge_mail;
 mod clear_dead_letters;
+mod import_mail;
 mod publish;
 pub mod reach;
 mod receive_mail;

@@ -9,8 +9,8 @@ use parlor_engine::changes::{AgentChange, Change, RoomChange};
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, CreateAgent, HostAgent, RegisterAgent,
-    RemoveAgent, SessionChanges,
+    AgentProfile, AgentRegistration, ChangeAgent, ChangeSession, ConfigureAgent, CreateAgent, HostAgent,
+    MoveAgent, RegisterAgent, RemoveAgent, SessionChanges, SessionConfig,
 };
 use parlor_model::query::{GetAgent, GetAgentCard, ListAgentCards, ListAgents, ListSharedAgentCards};
 use parlor_model::{
@@ -53,6 +53,19 @@ table! { commands: AnyCommand;
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  host_agent(), READY;
         "no    no    no    no    no    no    no    no    no    no    no    ?user", PERSON,  host_agent(), NO_OTHER_USER;
         "no    no    no    no    no    no    no    no    no    no    no    no   ", PERSON,  host_agent(), AGENT_OWNERS_AGENTS_AROUND;
+    }
+    AnyCommand::ConfigureAgent(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  configure_agent(None, true), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    ?user", PERSON,  configure_agent(None, true), NO_OTHER_USER;
+        "no    no    no    no    no    no    no    no    no    no    no    no   ", PERSON,  configure_agent(None, true), AGENT_OWNERS_AGENTS_AROUND;
+        "no    no    no    no    no    no    no    no    no    no    no    !bot ", PERSON,  configure_agent(None, true), AGENT_OWNERS_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    out  ", PERSON,  configure_agent(Some("lobby"), true), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  configure_agent(None, false), READY;
+    }
+    AnyCommand::MoveAgent(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  move_agent(), READY;
+        "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  move_agent(), AGENT_OWNERS_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  move_agent(), HUBS_AGENT;
     }
     AnyCommand::RegisterAgent(_) => {
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", HOSTING, register_agent(), OWN_GATEWAY;
@@ -125,6 +138,33 @@ fn register_agent() -> RegisterAgent {
 
 fn host_agent() -> HostAgent {
     HostAgent { owner: other_user(), registration: registration("hub") }
+}
+
+fn configure_agent(room: Option<&str>, creates: bool) -> ConfigureAgent {
+    let session = SessionConfig {
+        id: SessionId::stored("side"),
+        title: None,
+        is_default: false,
+        auto_run: None,
+        room: room.map(RoomId::stored),
+        subscriptions: Vec::new(),
+        settings: Vec::new(),
+        created_at: None,
+        last_used_at: None,
+    };
+    ConfigureAgent {
+        owner: other_user(),
+        creates,
+        registration: registration("hub"),
+        description: "".into(),
+        settings: Vec::new(),
+        subscriptions: Vec::new(),
+        sessions: vec![session],
+    }
+}
+
+fn move_agent() -> MoveAgent {
+    MoveAgent { from: coder(), to: AgentId::stored("team/writer") }
 }
 
 fn registration(gateway: &str) -> AgentRegistration {

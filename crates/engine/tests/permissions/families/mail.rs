@@ -7,13 +7,13 @@ use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    AcknowledgeMail, ClearDeadLetters, PathMessage, Publish, ReceiveMail, Relay, ResendDeadLetter, Route,
-    Subscribe, Unsubscribe,
+    AcknowledgeMail, ClearDeadLetters, ImportMail, PathMessage, Publish, ReceiveMail, Relay,
+    ResendDeadLetter, Route, Subscribe, Unsubscribe,
 };
 use parlor_model::query::{
-    ListDeadLetters, ListMail, ListMailboxes, ListSubscriptions, MailPage, MayListenToMailbox,
+    ListDeadLetters, ListMail, ListMailboxes, ListNewMail, ListSubscriptions, MailPage, MayListenToMailbox,
 };
-use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, SessionId};
+use parlor_model::{AgentId, Mailbox, MessageId, Path, Pattern, Payload, Seq, SessionId};
 use std::time::Duration;
 
 table! { commands: AnyCommand;
@@ -39,6 +39,10 @@ table! { commands: AnyCommand;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  unsubscribe(None, "room/lobby"), MAIL_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  unsubscribe(None, "slack/**"), MAIL_AGENT_OF_ANOTHER_NAME;
+    }
+    AnyCommand::ImportMail(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  import(), MAIL_AGENT;
+        "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  import(), READY;
     }
     AnyCommand::Route(_) => {
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  route("coder", "slack/team"), MAIL_AGENT_NO_ROOM;
@@ -110,6 +114,9 @@ table! { queries: AnyQuery;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  mailboxes(), MAIL_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mailboxes(), READY;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  mailboxes(), MAIL_AGENT_OF_ANOTHER_NAME;
+    }
+    AnyQuery::ListNewMail(_) => {
+        "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  new_mail(), MAIL_AGENT;
     }
     AnyQuery::ListDeadLetters(_) => {
         "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
@@ -194,6 +201,14 @@ fn mailboxes() -> ListMailboxes {
 
 fn resend(mailbox: Option<Mailbox>) -> ResendDeadLetter {
     ResendDeadLetter { message: MessageId::stored("letter"), mailbox }
+}
+
+fn new_mail() -> ListNewMail {
+    ListNewMail { mailbox: mailbox(None), after: Seq(0), limit: 10, also: Vec::new() }
+}
+
+fn import() -> ImportMail {
+    ImportMail { mailbox: mailbox(None), messages: Vec::new() }
 }
 
 fn dead_letters() -> ListDeadLetters {

@@ -8,7 +8,8 @@ use parlor_engine::changes::{MailChange, Settlement};
 use parlor_engine::ports::ReadMail;
 use parlor_model::query::{MailCounts, MailPage};
 use parlor_model::{
-    AgentId, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Session, Subscription, Time,
+    AgentId, DeadLetter, Delivery, DeliveryState, Mailbox, Message, MessageId, Seq, Session, Subscription,
+    Time,
 };
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -72,6 +73,15 @@ impl ReadMail for TablesView {
             }
         }
         Ok(counts)
+    }
+
+    fn mail_after(
+        &mut self,
+        mailbox: &Mailbox,
+        after: Seq,
+        limit: usize,
+    ) -> Result<Vec<(Arc<Message>, Delivery)>, Fault> {
+        Ok(self.tables.mail_of(mailbox).filter(|(message, _)| message.seq > after).take(limit).collect())
     }
 
     fn dead_letters(&mut self, page: MailPage) -> Result<Vec<DeadLetter>, Fault> {
@@ -154,6 +164,7 @@ impl Tables {
             MailChange::RemoveDeadLetter { message, mailbox } => {
                 self.dead_letters.remove(&(message.id.clone(), mailbox.clone()));
             }
+            MailChange::MoveMail { from, to } => self.move_mail(from, to),
             MailChange::ClearDeadLetters => self.dead_letters = Table::default(),
         }
     }
@@ -177,6 +188,38 @@ impl Tables {
         for message in messages {
             if let Some(copy) = self.deliveries.get_mut(&(message.clone(), mailbox.clone())) {
                 change(copy);
+            }
+        }
+    }
+
+    fn move_mail(&mut self, from: &Mailbox, to: &Mailbox) {
+        let copies: Vec<Delivery> =
+            self.deliveries.rows().filter(|copy| copy.mailbox == *from).cloned().collect();
+        for copy in copies {
+            self.deliveries.remove(&(copy.message.clone(), from.clone()));
+            let key = (copy.message.clone(), to.clone());
+            if self.deliveries.get(&key).is_none() {
+                self.deliveries.put(key, Delivery { mailbox: to.clone(), ..copy });
+            }
+        }
+        let own: Vec<_> = self.deliveries.rows().filter(|copy| copy.mailbox == *to).cloned().collect();
+        for mut copy in own {
+            for session in copy.handled_by.iter_mut().filter(|session| session.agent == from.agent) {
+                session.agent = to.agent.clone();
+            }
+            self.deliveries.put((copy.message.clone(), to.clone()), copy);
+        }
+        let letters: Vec<_> = self
+            .dead_letters
+            .rows()
+            .filter(|(_, mailbox, _)| mailbox.as_ref() == Some(from))
+            .cloned()
+            .collect();
+        for (message, _, reason) in letters {
+            self.dead_letters.remove(&(message.clone(), Some(from.clone())));
+            let key = (message.clone(), Some(to.clone()));
+            if self.dead_letters.get(&key).is_none() {
+                self.dead_letters.put(key, (message, Some(to.clone()), reason));
             }
         }
     }

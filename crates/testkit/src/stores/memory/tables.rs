@@ -167,14 +167,17 @@ impl Tables {
     }
 
     pub fn deliveries_of(&self, message: &MessageId) -> impl Iterator<Item = &Delivery> {
-        self.deliveries.rows().filter(move |delivery| delivery.message == *message)
+        let copies = self.deliveries.rows().filter(move |delivery| delivery.message == *message);
+        // Imported copies are added in any order.
+        let order = |delivery: &&Delivery| (delivery.mailbox.session.is_none(), delivery.mailbox.clone());
+        sorted(copies, order).into_iter()
     }
 
     /// All deliveries of a mailbox with their messages, in every delivery state, oldest first.
     pub fn mail_of(&self, mailbox: &Mailbox) -> impl DoubleEndedIterator<Item = (Arc<Message>, Delivery)> {
         let copies = self.deliveries.rows().filter(move |delivery| delivery.mailbox == *mailbox);
         let mail = copies.filter_map(|copy| Some((self.messages.get(&copy.message)?.clone(), copy.clone())));
-        // A resent message is older than mail that was delivered before it.
+        // Resent, imported and moved copies may be older than those before them.
         sorted(mail, |(message, _)| message.seq).into_iter()
     }
 
