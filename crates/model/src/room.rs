@@ -125,7 +125,8 @@ pub struct Member {
     pub role: RoomRole,
     /// Purpose of the member in the room, written by a room admin.
     pub role_description: Option<Box<str>>,
-    /// Display name of the user or agent, used in mentions. Not stored with the membership.
+    /// Name of the user or agent in the room, which no other member of the room has (see
+    /// [`crate::mention::name_key`]).
     pub name: Box<str>,
     /// Second name for mentions: the user's sign-in name or the agent's id. Not stored with the membership.
     pub handle: Box<str>,

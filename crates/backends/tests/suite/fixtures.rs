@@ -187,6 +187,7 @@ pub fn agent(id: &str, owner: &str) -> Agent {
             slash_commands: Some(Payload("[1]".into())),
             mcp_servers: Some(Payload("[]".into())),
             seen_at: Some(Time(5)),
+            has_lasting_id: false,
         },
         visibility: Visibility::List(vec![user_id("dora")]),
         created_at: Time(4),

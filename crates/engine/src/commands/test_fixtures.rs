@@ -86,6 +86,7 @@ pub fn registration() -> AgentRegistration {
         model: None,
         slash_commands: None,
         mcp_servers: None,
+        has_lasting_id: true,
     }
 }
 

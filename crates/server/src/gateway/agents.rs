@@ -22,6 +22,8 @@ pub struct GatewayAgents {
     pub caller: Caller,
     pub gateway: GatewayId,
     pub connection: GatewayConnectionId,
+    /// Whether the gateway registers its agents under the same ids after a restart. Gateways of AgentIM do not.
+    pub has_lasting_ids: bool,
 }
 
 impl GatewayAgents {
@@ -35,8 +37,9 @@ impl GatewayAgents {
         };
         app.hub.execute(&caller, connect).await?;
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
+        let has_lasting_ids = auth.by_room;
         match app.hub.hosting().gateway_connected(&owner, gateway.clone(), auth.by_room, host) {
-            Ok(connection) => Ok(Self { caller, gateway, connection }),
+            Ok(connection) => Ok(Self { caller, gateway, connection, has_lasting_ids }),
             Err(refusal) => {
                 let disconnect = DisconnectGateway { gateway };
                 // A gateway stored as connected is never cleaned up, so a client could create them without
@@ -168,6 +171,7 @@ impl GatewayAgents {
             model: form.model,
             slash_commands: form.slash_commands,
             mcp_servers: form.mcp_servers,
+            has_lasting_id: self.has_lasting_ids,
         };
         let registered = match owner {
             Some(owner) => {

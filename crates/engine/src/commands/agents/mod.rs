@@ -6,6 +6,7 @@ mod create_agent;
 pub mod existing_agent;
 mod host_agent;
 pub mod new_agent;
+mod predecessors;
 mod profile;
 mod register_agent;
 mod registration;

@@ -13,8 +13,8 @@ use crate::validate::FieldErrors;
 use parlor_model::approval::MAX_APPROVAL_WAIT;
 use parlor_model::command::AskApproval;
 use parlor_model::{
-    Agent, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decision, EntityKind, Event, Field, MemberId,
-    Refusal, Room, Run, RunState,
+    Agent, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decision, EntityKind, Event, Field, Refusal,
+    Room, Run, RunState,
 };
 use std::sync::Arc;
 
@@ -52,9 +52,8 @@ impl Command for AskApproval {
     ) -> Result<Option<Facts>, PermitError> {
         caller.operator()?;
         let Some(run) = view.store.run(&self.run)? else { return Ok(None) };
-        let (agent, room) = (view.agent(&run.agent)?, view.room(&run.room)?);
-        let member = view.store.member(&run.room, &MemberId::Agent(run.agent.clone()))?;
-        let place = agent.zip(room).filter(|_| member.is_some());
+        let (agent, room) = (view.agent_named_in(&run.room, &run.agent)?, view.room(&run.room)?);
+        let place = agent.zip(room);
         let mut earlier = view.store.approvals_called(&self.gateway, &self.request)?;
         earlier.retain(|approval| approval.run == run.id || approval.decision.is_none());
         earlier.sort_by_key(|approval| approval.run != run.id);

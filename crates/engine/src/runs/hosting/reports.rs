@@ -5,8 +5,8 @@ use super::Hosting;
 use parlor_model::command::{CreateTask, ReportTask, ReportUsage, UpdatePlan};
 use parlor_model::run_event::Plan;
 use parlor_model::{
-    Agent, AgentId, Caller, EntityKind, MemberId, Refusal, RoomId, RoomRole, RunEvent, RunId, Signal, TaskId,
-    TaskPriority, TaskStatus, UsageReport, mention,
+    Agent, AgentId, Caller, EntityKind, Member, MemberId, Refusal, RoomId, RoomRole, RunEvent, RunId, Signal,
+    TaskId, TaskPriority, TaskStatus, UsageReport, mention,
 };
 
 impl Hosting {
@@ -151,12 +151,15 @@ impl Hosting {
             let Some(member) = store.member(&of, &MemberId::User(user.clone()))? else { return Ok(None) };
             let mut agents = Vec::new();
             for id in store.agents_in(&of)? {
-                agents.extend(store.agent(&id)?);
+                agents.extend(store.member(&of, &MemberId::Agent(id.clone()))?.zip(store.agent(&id)?));
             }
-            let named =
-                |agent: &Agent| name.as_ref().is_some_and(|name| mention::same_name(&agent.name, name));
-            let mut named = agents.iter().filter(|agent| named(agent)).peekable();
-            let owns_all = named.peek().is_some() && named.all(|agent| agent.owner == user);
+            // The client of an agent knows only the agent's own name.
+            let named = |(member, agent): &&(Member, Agent)| {
+                let names = [&member.name, &agent.name];
+                name.as_ref().is_some_and(|name| names.iter().any(|own| mention::same_name(own, name)))
+            };
+            let mut named = agents.iter().filter(named).peekable();
+            let owns_all = named.peek().is_some() && named.all(|(_, agent)| agent.owner == user);
             Ok(Some((member.role >= RoomRole::Admin || owns_all, member.name)))
         });
         let (allowed, username) = found.await?.ok_or(Refusal::NotAMember { room: room.clone() })?;

@@ -342,6 +342,7 @@ impl AgentTask {
                     model: None,
                     slash_commands: None,
                     mcp_servers: None,
+                    has_lasting_id: true,
                 };
                 match hub.execute(caller, RegisterAgent { registration }).await? {
                     Registered::Agent(agent) => agent,
