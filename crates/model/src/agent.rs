@@ -18,6 +18,9 @@ pub struct Agent {
 }
 
 impl Agent {
+    /// Name of the setting for automatic turns.
+    pub const AUTO_RUN_SETTING: &str = "autoRun";
+
     /// Returns the bytes of the description and the settings.
     pub fn length(&self) -> usize {
         let settings = self.settings.iter().map(|(name, value)| name.len() + value.0.len());
@@ -26,7 +29,7 @@ impl Agent {
 
     /// Automatic turns of the agent's sessions that have no setting of their own.
     pub fn auto_run(&self) -> Result<Option<AutoRun>, InvalidAutoRun> {
-        self.settings.get("autoRun").map_or(Ok(None), |json| AutoRun::parse(&json.0))
+        self.settings.get(Self::AUTO_RUN_SETTING).map_or(Ok(None), |json| AutoRun::parse(&json.0))
     }
 
     /// Cron expression of the agent's heartbeat. `None` if it is absent or no text.

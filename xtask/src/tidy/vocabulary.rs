@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 const FOLDERS: [&str; 2] = ["crates/engine/src", "crates/model/src"];
 
 /// Files with literals that are not yet translated by the protocol adapters, or that are not names.
-const ALLOWED: [(&str, &str); 6] = [
+const ALLOWED: [(&str, &str); 12] = [
     // Names in the audit log are stored text, which must not change.
     ("engine/src/commands/settings/change_settings.rs", "hubName"),
     ("engine/src/commands/settings/change_settings.rs", "lockoutFailures"),
@@ -15,6 +15,13 @@ const ALLOWED: [(&str, &str); 6] = [
     // The profile contains its avatar as the path that clients send.
     ("engine/src/commands/accounts/change_profile.rs", "/uploads/"),
     ("engine/src/commands/accounts/change_profile.rs", "/api/"),
+    // Settings of agents and sessions are stored JSON with the names that their owners use.
+    ("model/src/agent.rs", "autoRun"),
+    ("model/src/agent.rs", "defaultModel"),
+    ("model/src/session.rs", "camelCase"),
+    ("model/src/session.rs", "triageModel"),
+    ("model/src/session.rs", "debounceMs"),
+    ("model/src/session.rs", "maxBatchSize"),
     // Final letters of terminal sequences.
     ("engine/src/runs/terminal.rs", "mABCDEFGHfdJK"),
 ];

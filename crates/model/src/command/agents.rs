@@ -1,7 +1,8 @@
 //! Commands on agents, and their receipts.
 
 use crate::{
-    Agent, AgentId, AutoRun, GatewayId, Pattern, Payload, RoomId, SessionId, Subscription, UserId, Visibility,
+    Agent, AgentId, AutoRun, Edit, GatewayId, Pattern, Payload, RoomId, SessionId, Subscription, UserId,
+    Visibility,
 };
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
@@ -45,10 +46,9 @@ pub struct ChangeSession {
 pub struct SessionChanges {
     /// A new session without a title gets its id as the title.
     pub title: Option<Box<str>>,
-    /// `Some(None)` removes the setting, so that the agent's setting applies.
-    pub auto_run: Option<Option<AutoRun>>,
-    /// `Some(None)` removes the room.
-    pub room: Option<Option<RoomId>>,
+    /// Without the setting, the agent's setting applies.
+    pub auto_run: Edit<AutoRun>,
+    pub room: Edit<RoomId>,
     pub is_default: Option<bool>,
     /// Sets the time of the last use to the time of the command.
     pub is_used: bool,

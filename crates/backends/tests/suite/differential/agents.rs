@@ -122,10 +122,12 @@ pub fn change(dice: &mut Dice, world: &World) -> ChangeAgent {
 pub fn change_session(dice: &mut Dice, world: &World) -> ChangeSession {
     let changes = SessionChanges {
         title: dice.maybe(|dice| dice.one_of(&TEXTS).into()),
-        auto_run: dice.maybe(|dice| {
-            dice.maybe(|dice| AutoRun { max_batch: dice.one_of(&[1, 20]), ..AutoRun::of(true) })
-        }),
-        room: dice.maybe(|dice| dice.maybe(|dice| room(dice, world))),
+        auto_run: dice
+            .maybe(|dice| {
+                dice.maybe(|dice| AutoRun { max_batch: dice.one_of(&[1, 20]), ..AutoRun::of(true) })
+            })
+            .into(),
+        room: dice.maybe(|dice| dice.maybe(|dice| room(dice, world))).into(),
         is_default: dice.maybe(|dice| dice.once_in(2)),
         is_used: dice.once_in(2),
         settings: dice.maybe(|_| ("color".into(), Payload("\"red\"".into()))).into_iter().collect(),

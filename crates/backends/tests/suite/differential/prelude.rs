@@ -7,17 +7,17 @@ use super::run::Run;
 use crate::fixtures::{plan, questions};
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AddBookmark, AddMember, AddUpload, AgentProfile, AgentRegistration, AskApproval, ChangeUser,
-    ConfirmSecondFactor, ConnectGateway, CreateAgent, CreateInvitation, CreateKey, CreateRoom, CreateRouter,
-    CreateService, CreateSignIn, CreateTask, CreateUser, DecideApproval, NewUser, OfferSecondFactor,
-    OfferSetup, PinMessage, PromptIdle, RegisterAgent, RoomChanges, SetMission, SetUp, StartUnpromptedRun,
-    Subscribe, ToggleReaction, UpdatePlan, UserChanges,
+    AddBookmark, AddMember, AddUpload, AgentProfile, AgentRegistration, AskApproval, ChangeSession,
+    ChangeUser, ConfirmSecondFactor, ConnectGateway, CreateAgent, CreateInvitation, CreateKey, CreateRoom,
+    CreateRouter, CreateService, CreateSignIn, CreateTask, CreateUser, DecideApproval, NewUser,
+    OfferSecondFactor, OfferSetup, PinMessage, PromptIdle, RegisterAgent, RoomChanges, SessionChanges,
+    SetMission, SetUp, StartUnpromptedRun, Subscribe, ToggleReaction, UpdatePlan, UserChanges,
 };
 use parlor_model::run_event::PlanState;
 use parlor_model::{
-    AgentId, ApprovalSubject, BlobDigest, Caller, Device, File, GatewayId, IdlePrompt, InputDigest, Mailbox,
-    MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal, RoomId, RoomRole, Scope,
-    SecretHash, SessionId, SignInId, SiteRole, TaskPriority, UserId,
+    AgentId, ApprovalSubject, AutoRun, BlobDigest, Caller, Device, Edit, File, GatewayId, IdlePrompt,
+    InputDigest, Mailbox, MediaType, MemberId, ModelAccess, ModelApi, Pattern, Payload, Post, Refusal,
+    RoomId, RoomRole, Scope, SecretHash, SessionId, SignInId, SiteRole, TaskPriority, UserId,
 };
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
@@ -69,6 +69,9 @@ pub async fn set_up(run: &mut Run) -> Result<PreludeUsers, TestCaseError> {
         let mailbox = Mailbox { agent: id.clone(), session: Some(SessionId::main()) };
         let pattern = Pattern::parse("slack/team").unwrap();
         run.must(owner.clone(), Subscribe { mailbox, pattern }).await?;
+        let changes = SessionChanges { auto_run: Edit::Set(AutoRun::of(true)), ..SessionChanges::default() };
+        let session = SessionId::stored("side");
+        run.must(owner.clone(), ChangeSession { agent: id.clone(), session, changes }).await?;
         let (member, role) = (MemberId::Agent(id.clone()), RoomRole::Member);
         run.must(owner.clone(), AddMember { room: room.clone(), member, role, description: None }).await?;
         // A run that requests three approvals and reports a plan; the first approval becomes a rule.

@@ -31,7 +31,7 @@ impl Command for ChangeSession {
     /// Allowed for the owner of the agent. A room can be set only while the agent is a member of it.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         view.own_agent(caller, &self.agent, Scope::Agents)?;
-        if let Some(Some(room)) = &self.changes.room {
+        if let Some(room) = self.changes.room.new_value() {
             let member = MemberId::Agent(self.agent.clone());
             if view.store.member(room, &member)?.is_none() {
                 return Err(Refusal::NotAMember { room: room.clone() }.into());
@@ -50,8 +50,8 @@ impl Command for ChangeSession {
         };
         let SessionChanges { title, auto_run, room, is_default, is_used, settings } = self.changes;
         session.title = title.unwrap_or(session.title);
-        session.auto_run = auto_run.unwrap_or(session.auto_run);
-        session.room = room.unwrap_or(session.room);
+        auto_run.apply_to(&mut session.auto_run);
+        room.apply_to(&mut session.room);
         session.is_default = is_default.unwrap_or(session.is_default);
         if is_used {
             session.last_used_at = Some(effects.now);
@@ -80,7 +80,7 @@ mod tests {
     use crate::changes::Change;
     use crate::commands::mail::sessions::MAX_SESSIONS;
     use crate::commands::test_fixtures::{NOW, decide};
-    use parlor_model::{AgentId, AutoRun, Payload, RoomId, SessionId, Time};
+    use parlor_model::{AgentId, AutoRun, Edit, Payload, RoomId, SessionId, Time};
 
     fn stored() -> Session {
         let session = Session::new(AgentId::stored("coder"), SessionId::stored("side"), "Side", Time(1));
@@ -109,8 +109,8 @@ mod tests {
     fn fields_that_a_change_does_not_name_stay() {
         assert_eq!(change(SessionChanges::default(), Some(stored())), Ok((stored(), 0)));
         let changes = SessionChanges {
-            auto_run: Some(Some(AutoRun::of(true))),
-            room: Some(Some(RoomId::stored("lobby"))),
+            auto_run: Edit::Set(AutoRun::of(true)),
+            room: Edit::Set(RoomId::stored("lobby")),
             is_used: true,
             settings: vec![("b".into(), Payload("2".into()))],
             ..SessionChanges::default()
@@ -125,7 +125,8 @@ mod tests {
             ..stored()
         };
         assert_eq!(change(changes, Some(stored())), Ok((changed.clone(), 1)));
-        let removed = SessionChanges { auto_run: Some(None), room: Some(None), ..SessionChanges::default() };
+        let removed =
+            SessionChanges { auto_run: Edit::Clear, room: Edit::Clear, ..SessionChanges::default() };
         let expected = Session { auto_run: None, room: None, ..changed.clone() };
         assert_eq!(change(removed, Some(changed)), Ok((expected, 1)));
     }

@@ -16,7 +16,7 @@ pub fn check_profile(profile: &AgentProfile, field_errors: &mut FieldErrors) {
     );
     let size: usize = profile.settings.iter().map(|(key, value)| key.len() + value.0.len()).sum();
     field_errors.unless(size <= 65_536, Field::Settings, "is larger than 64 KB");
-    for (_, json) in profile.settings.iter().filter(|(name, _)| &**name == "autoRun") {
+    for (_, json) in profile.settings.iter().filter(|(name, _)| &**name == Agent::AUTO_RUN_SETTING) {
         if let Err(InvalidAutoRun(rule)) = AutoRun::parse(&json.0) {
             field_errors.add(Field::AutoRun, rule);
         }

@@ -14,7 +14,7 @@ use parlor_model::command::{
 };
 use parlor_model::query::{GetAgent, GetAgentCard, ListAgentCards, ListAgents, ListSharedAgentCards};
 use parlor_model::{
-    Agent, AgentHost, AgentId, GatewayId, MemberId, Pattern, RoomId, RoomRole, SessionId, Time, UserId,
+    Agent, AgentHost, AgentId, Edit, GatewayId, MemberId, Pattern, RoomId, RoomRole, SessionId, Time, UserId,
     Visibility,
 };
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn change_agent() -> ChangeAgent {
 }
 
 fn change_session(room: Option<&str>) -> ChangeSession {
-    let room = room.map(|room| Some(RoomId::stored(room)));
+    let room = room.map_or(Edit::Keep, |room| Edit::Set(RoomId::stored(room)));
     let changes = SessionChanges { room, ..SessionChanges::default() };
     ChangeSession { agent: coder(), session: SessionId::stored("side"), changes }
 }
