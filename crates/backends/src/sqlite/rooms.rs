@@ -86,7 +86,7 @@ pub fn apply(sql: &Connection, change: &RoomChange) -> Result<(), Fault> {
         RoomChange::PutRoom(room) => {
             run(
                 sql,
-                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
                 &[
                     &room.id.as_str(),
                     &&*room.name,
@@ -102,6 +102,7 @@ pub fn apply(sql: &Connection, change: &RoomChange) -> Result<(), Fault> {
                     &room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(UserId::as_str),
                     &room.router.as_ref().map(RouterId::as_str),
                     &room.project_root.as_deref(),
+                    &room.description.as_deref(),
                 ],
             )?;
         }
@@ -184,7 +185,7 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
 }
 
 pub const ROOM: &str = "id, name, kind, policy, system_prompt, agent_command_role, created_by, created_at, updated_at, approve_role, \
-     frozen_at, frozen_by, router, project_root";
+     frozen_at, frozen_by, router, project_root, description";
 
 pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
     Ok(Room {
@@ -208,6 +209,7 @@ pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
         },
         router: maybe_text(row, 12)?.map(RouterId::stored),
         project_root: maybe_text(row, 13)?,
+        description: maybe_text(row, 14)?,
     })
 }
 

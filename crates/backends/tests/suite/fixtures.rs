@@ -118,6 +118,7 @@ pub fn room(id: &str) -> Room {
         router: Some(RouterId::stored("picker")),
         frozen: Some(Frozen { by: Some(user_id("ann")), at: Time(9) }),
         project_root: Some("/srv/a room".into()),
+        description: Some("where we \"meet\"".into()),
         created_by: user_id("ann"),
         created_at: Time(8),
         updated_at: Time(9),

@@ -36,3 +36,5 @@ WHERE EXISTS (
     WHERE earlier.room = members.room AND earlier.name_key = members.name_key AND earlier.place < members.place
 );
 UPDATE members SET name_key = name_key(name) WHERE name_key <> name_key(name);
+
+ALTER TABLE rooms ADD COLUMN description TEXT;

@@ -29,6 +29,7 @@ fn a_room_keeps_every_field_and_is_replaced_as_a_whole() {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             ..room("lobby")
         };
         ports.change(vec![Change::Room(RoomChange::PutRoom(Arc::new(plain.clone())))]);

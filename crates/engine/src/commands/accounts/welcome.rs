@@ -98,6 +98,7 @@ fn create_room(owner: &User, members: &mut Vec<Member>, effects: &mut EffectsBui
         router: None,
         frozen: None,
         project_root: None,
+        description: None,
         created_by: owner.id.clone(),
         created_at: now,
         updated_at: now,

@@ -265,6 +265,7 @@ mod tests {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             created_by: user("ann").id,
             created_at: Time(1),
             updated_at: Time(1),

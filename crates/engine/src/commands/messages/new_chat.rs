@@ -66,6 +66,7 @@ impl NewChat {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             created_by: user.id.clone(),
             created_at: now,
             updated_at: now,

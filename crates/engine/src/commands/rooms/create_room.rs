@@ -65,6 +65,7 @@ impl Command for CreateRoom {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             created_by: creator.id.clone(),
             created_at: now,
             updated_at: now,

@@ -13,7 +13,7 @@ async fn agents_in(user: &RestClient, room: &str) -> Vec<(String, String)> {
     let members = room["members"].as_array().unwrap().iter();
     let agents = members.filter(|member| member["memberType"] == "agent");
     let text = |member: &Value, field: &str| member[field].as_str().unwrap().to_owned();
-    agents.map(|agent| (text(agent, "memberId"), text(agent, "name"))).collect()
+    agents.map(|agent| (text(agent, "memberId"), text(agent, "displayName"))).collect()
 }
 
 fn agent(id: &str, name: &str) -> (String, String) {
