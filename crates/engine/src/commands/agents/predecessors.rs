@@ -206,3 +206,83 @@ impl SharedRoom {
         effects.publish(Event::MembersChanged { room, change, members });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::runs::test_fixtures::run;
+    use crate::commands::test_fixtures::{agent, effects, member_of, room, subscription};
+    use parlor_model::{RoomId, RoomRole, RunId, Time};
+
+    fn predecessor(id: &str) -> Predecessor {
+        let (open_approvals, open_runs) = (Vec::new(), Vec::new());
+        let agent = Agent { description: id.into(), name: "Coder".into(), ..agent(id) };
+        Predecessor { agent, open_approvals, open_runs, subscriptions: Vec::new(), tasks: Vec::new() }
+    }
+
+    fn member(id: &str, name: &str, joined_at: i64, role: RoomRole) -> Member {
+        let user = member_of(&RoomId::stored("lobby"), id);
+        let (member, joined_at) = (MemberId::Agent(AgentId::stored(id)), Time(joined_at));
+        Member { member, joined_at, name: name.into(), role, ..Member::clone(&user) }
+    }
+
+    fn new() -> Agent {
+        Agent { name: "CODER".into(), ..agent("new") }
+    }
+
+    #[test]
+    fn the_new_agent_has_the_earliest_membership_and_the_highest_role() {
+        let ann = Member::clone(&member_of(&RoomId::stored("lobby"), "ann"));
+        let first = member("first", "Coder", 3, RoomRole::Member);
+        let second = member("second", "Coder-ann", 5, RoomRole::Admin);
+        let shared = SharedRoom {
+            room: Arc::new(room(&RoomId::stored("lobby"))),
+            memberships: vec![(first.clone(), "Coder".into()), (second.clone(), "Coder".into())],
+            members: vec![ann.clone(), first, second],
+        };
+        let agents = vec![predecessor("second"), predecessor("first")];
+        let predecessors = Predecessors { agents, rooms: vec![shared] };
+        assert_eq!(
+            &*predecessors.describe(new()).description,
+            "second",
+            "as of the agent that was seen last"
+        );
+        let effects = effects(|effects| predecessors.replace(&new(), effects));
+        let stored = effects.changes.iter().find_map(|change| match change {
+            crate::changes::Change::Room(RoomChange::PutMember(member)) => Some(member.clone()),
+            _ => None,
+        });
+        let stored = stored.unwrap();
+        assert_eq!((&*stored.name, stored.joined_at, stored.role), ("CODER", Time(3), RoomRole::Admin));
+        let Event::MembersChanged { change, members, .. } = &effects.events.last().unwrap().event else {
+            panic!("{:?}", effects.events)
+        };
+        assert_eq!(*change, MemberChange::Added(MemberId::Agent(AgentId::stored("new"))));
+        assert_eq!(members.iter().map(|member| &*member.handle).collect::<Vec<_>>(), ["ann", "new"]);
+    }
+
+    #[test]
+    fn queued_runs_continue_and_active_runs_are_interrupted() {
+        let run = |id: &str, state| Run { id: RunId::stored(id), ..run(state) };
+        let open_runs = vec![run("active", RunState::Running), run("queued", RunState::Queued)];
+        let subscriptions = vec![subscription("coder:main", "slack/**")];
+        let old = Predecessor { open_runs, subscriptions, ..predecessor("coder") };
+        let predecessors = Predecessors { agents: vec![old], rooms: Vec::new() };
+        let effects = effects(|effects| predecessors.replace(&new(), effects));
+        let events: Vec<_> = effects.events.iter().map(|logged_event| &logged_event.event).collect();
+        let [Event::RunChanged(ended), Event::AgentRemoved { agent, .. }, Event::RunChanged(queued)] =
+            events[..]
+        else {
+            panic!("{events:?}")
+        };
+        assert_eq!(ended.state, RunState::Ended(RunOutcome::Interrupted));
+        assert_eq!((agent.as_str(), queued.agent.as_str()), ("coder", "new"));
+        assert_eq!(queued.state, RunState::Queued);
+        assert_eq!(queued.lineage.chain, [AgentId::stored("new")]);
+        let added = effects.route_changes.iter().filter_map(|change| match change {
+            RouteChange::Add { pattern, mailbox, .. } => Some((pattern.as_str(), mailbox.agent.as_str())),
+            _ => None,
+        });
+        assert_eq!(added.collect::<Vec<_>>(), [("slack/**", "new"), ("agent/new", "new")]);
+    }
+}

@@ -17,7 +17,7 @@ mod start_unprompted_run;
 mod stop_runs;
 mod stopping;
 #[cfg(test)]
-mod test_fixtures;
+pub mod test_fixtures;
 mod withdraw_runs;
 
 use crate::changes::RunChange;
