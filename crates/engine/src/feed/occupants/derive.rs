@@ -282,7 +282,7 @@ impl FanoutState {
             Some(room) => {
                 let agents = here.iter().map(|(id, agent)| PresentAgent {
                     id: (*id).clone(),
-                    name: agent.name_in(room).clone(),
+                    name: agent.name_in(room).into(),
                     description: agent.description.clone(),
                 });
                 (vec![room.clone()], agents.collect())

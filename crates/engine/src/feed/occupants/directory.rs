@@ -48,7 +48,7 @@ pub struct AgentFacts {
 }
 
 impl AgentFacts {
-    pub fn name_in(&self, room: &RoomId) -> &Box<str> {
+    pub fn name_in(&self, room: &RoomId) -> &str {
         self.names.get(room).unwrap_or(&self.name)
     }
 }
