@@ -39,7 +39,7 @@ pub struct Cache {
 #[derive(Default)]
 struct CachedRoom {
     room: Option<Arc<Room>>,
-    members: HashMap<UserId, Arc<Member>>,
+    members: HashMap<MemberId, Arc<Member>>,
     agents: Option<Arc<[AgentId]>>,
     names: Option<Arc<[Mentionable]>>,
 }
@@ -96,8 +96,7 @@ impl Cache {
         match change {
             AccountChange::PutUser(user) => {
                 self.users.remove(&user.id);
-                let member = MemberId::User(user.id.clone());
-                self.rename(&member, &user.display_name, &user.username);
+                self.change_handle(&MemberId::User(user.id.clone()), &user.username);
             }
             // Also removes sign-ins, keys, agents and memberships. Rare, and only site admins do it.
             AccountChange::RemoveUser(_) => self.clear(),
@@ -136,10 +135,12 @@ impl Cache {
             }
             RoomChange::RemoveRoom(room) => drop(self.rooms.remove(room)),
             RoomChange::PutMember(member) => self.forget_member(&member.room, &member.member),
-            RoomChange::RemoveMember(room, member) => self.forget_member(room, member),
+            RoomChange::RemoveMember(room, member) | RoomChange::RenameMember { room, member, .. } => {
+                self.forget_member(room, member);
+            }
             RoomChange::MarkRead { room, user, .. } => {
                 if let Some(cached) = self.rooms.get_mut(room) {
-                    cached.members.remove(user);
+                    cached.members.remove(&MemberId::User(user.clone()));
                 }
             }
         }
@@ -149,12 +150,13 @@ impl Cache {
         match change {
             AgentChange::PutAgent(agent) => {
                 self.agents.remove(&agent.id);
-                self.rename(&MemberId::Agent(agent.id.clone()), &agent.name, agent.id.as_str());
+                self.change_handle(&MemberId::Agent(agent.id.clone()), agent.id.as_str());
             }
-            AgentChange::RemoveAgent(agent) => {
+            AgentChange::RemoveAgent(agent) | AgentChange::ReplaceAgent { old: agent, .. } => {
                 self.agents.remove(agent);
                 for cached in self.rooms.values_mut() {
                     cached.agents.take_if(|agents| agents.contains(agent));
+                    cached.members.remove(&MemberId::Agent(agent.clone()));
                     cached.names.take_if(|names| names.iter().any(|name| name.member.agent() == Some(agent)));
                 }
             }
@@ -162,28 +164,24 @@ impl Cache {
         }
     }
 
-    /// Removes the entries that contain another name of this user or agent. Entries with the same name stay:
+    /// Removes the entries that contain another handle of this user or agent. Entries with the same handle stay:
     /// a failed sign-in changes a user too, and must not let anonymous callers empty the cache.
-    fn rename(&mut self, member: &MemberId, name: &str, handle: &str) {
+    fn change_handle(&mut self, member: &MemberId, handle: &str) {
         for cached in self.rooms.values_mut() {
-            if let Some(user) = member.user()
-                && cached.members.get(user).is_some_and(|own| *own.name != *name || *own.handle != *handle)
-            {
-                cached.members.remove(user);
+            if cached.members.get(member).is_some_and(|own| *own.handle != *handle) {
+                cached.members.remove(member);
             }
-            let is_renamed = |named: &Mentionable| {
-                named.member == *member && (*named.name != *name || *named.handle != *handle)
-            };
-            cached.names.take_if(|names| names.iter().any(is_renamed));
+            let has_other = |named: &Mentionable| named.member == *member && *named.handle != *handle;
+            cached.names.take_if(|names| names.iter().any(has_other));
         }
     }
 
     fn forget_member(&mut self, room: &RoomId, member: &MemberId) {
         let Some(cached) = self.rooms.get_mut(room) else { return };
         cached.names = None;
-        match member {
-            MemberId::User(user) => drop(cached.members.remove(user)),
-            MemberId::Agent(_) => cached.agents = None,
+        cached.members.remove(member);
+        if member.agent().is_some() {
+            cached.agents = None;
         }
     }
 
@@ -237,16 +235,15 @@ impl Cache {
     pub(crate) fn member(
         &mut self,
         room: &RoomId,
-        user: &UserId,
+        member: &MemberId,
         store: &mut dyn Lookup,
     ) -> Result<Option<Arc<Member>>, Fault> {
-        if let Some(member) = self.rooms.get(room).and_then(|cached| cached.members.get(user)) {
+        if let Some(member) = self.rooms.get(room).and_then(|cached| cached.members.get(member)) {
             return Ok(Some(member.clone()));
         }
-        let found = store.member(room, &MemberId::User(user.clone()))?;
-        let Some(member) = found.map(Arc::new) else { return Ok(None) };
-        self.remember(room, 1, |cached| drop(cached.members.insert(user.clone(), member.clone())));
-        Ok(Some(member))
+        let Some(found) = store.member(room, member)?.map(Arc::new) else { return Ok(None) };
+        self.remember(room, 1, |cached| drop(cached.members.insert(member.clone(), found.clone())));
+        Ok(Some(found))
     }
 
     pub(crate) fn agents_in(
@@ -299,8 +296,8 @@ impl CachedRoom {
         {
             return Ok(Some(format!("{room:?}")));
         }
-        for (user, member) in self.members.iter().take(VERIFIED_ENTRIES) {
-            if store.member(id, &MemberId::User(user.clone()))?.as_ref() != Some(&**member) {
+        for (of, member) in self.members.iter().take(VERIFIED_ENTRIES) {
+            if store.member(id, of)?.as_ref() != Some(&**member) {
                 return Ok(Some(format!("{member:?}")));
             }
         }

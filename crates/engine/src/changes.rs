@@ -165,6 +165,11 @@ pub enum RoomChange {
     /// Also removes members, tasks and messages, with all data that belongs to these.
     RemoveRoom(RoomId),
     PutMember(Arc<Member>),
+    RenameMember {
+        room: RoomId,
+        member: MemberId,
+        name: Box<str>,
+    },
     RemoveMember(RoomId, MemberId),
     MarkRead {
         room: RoomId,
@@ -221,6 +226,12 @@ pub enum AgentChange {
     PutAgent(Arc<Agent>),
     /// Also removes the agent's sessions, subscriptions, memberships and mail.
     RemoveAgent(AgentId),
+    /// Gives the runs, plans, missions and approvals of `old` to `new` and, if `new` has no session, also the sessions,
+    /// subscriptions and mail. Then removes `old`, with its memberships and approval rules.
+    ReplaceAgent {
+        old: AgentId,
+        new: AgentId,
+    },
     PutGateway(Arc<Gateway>),
     /// The gateway's agents stay, without a known host.
     RemoveGateway(GatewayId),

@@ -12,8 +12,8 @@ use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
 use parlor_model::mention::Mentionable;
 use parlor_model::{
-    Agent, AgentCredential, AgentId, Caller, Grant, Member, Position, Principal, Room, RoomId, RunState,
-    Scope, SiteRole, Time, User, UserId,
+    Agent, AgentCredential, AgentId, Caller, Grant, Member, MemberId, Position, Principal, Room, RoomId,
+    RunState, Scope, SiteRole, Time, User, UserId,
 };
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -133,7 +133,22 @@ impl<'a> ReadView<'a> {
 
     /// The membership of a user in a room.
     pub fn member(&mut self, room: &RoomId, user: &UserId) -> Result<Option<Arc<Member>>, Fault> {
-        self.cache.member(room, user, self.store)
+        self.membership(room, &MemberId::User(user.clone()))
+    }
+
+    /// The membership of a user or agent in a room.
+    pub fn membership(&mut self, room: &RoomId, member: &MemberId) -> Result<Option<Arc<Member>>, Fault> {
+        self.cache.member(room, member, self.store)
+    }
+
+    /// An agent of the room, with its name in the room; `None` if it is not a member. Not to be stored.
+    pub fn agent_named_in(&mut self, room: &RoomId, id: &AgentId) -> Result<Option<Arc<Agent>>, Fault> {
+        let Some(member) = self.membership(room, &MemberId::Agent(id.clone()))? else { return Ok(None) };
+        let Some(agent) = self.agent(id)? else { return Ok(None) };
+        if agent.name == member.name {
+            return Ok(Some(agent));
+        }
+        Ok(Some(Arc::new(Agent { name: member.name.clone(), ..Agent::clone(&agent) })))
     }
 
     pub fn agent(&mut self, id: &AgentId) -> Result<Option<Arc<Agent>>, Fault> {

@@ -90,6 +90,9 @@ pub struct AgentHost {
     pub mcp_servers: Option<Payload>,
     /// Time of the latest registration, or of the latest disconnect of its gateway.
     pub seen_at: Option<Time>,
+    /// Whether the gateway registers the agent under the same id after a restart. An agent without a lasting id is
+    /// replaced when its owner's gateway registers a new agent with its name.
+    pub has_lasting_id: bool,
 }
 
 impl Default for AgentHost {
@@ -103,6 +106,7 @@ impl Default for AgentHost {
             slash_commands: None,
             mcp_servers: None,
             seen_at: None,
+            has_lasting_id: true,
         }
     }
 }

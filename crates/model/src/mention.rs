@@ -6,6 +6,7 @@
 
 use crate::{Member, MemberId, Mention};
 use std::collections::{HashMap, HashSet};
+use unicode_normalization::UnicodeNormalization;
 
 /// Returns the members listed in `given` (names or ids) or mentioned in `text`, each once, in the order in which
 /// they are first named.
@@ -53,6 +54,16 @@ pub fn same_name(left: &str, right: &str) -> bool {
     fold_case(left) == fold_case(right)
 }
 
+/// Returns the key that two names of members of one room must not share: names that differ only in case, or in
+/// compatibility forms such as full-width letters, have the same key.
+pub fn name_key(name: &str) -> Box<str> {
+    if name.is_ascii() {
+        return name.to_ascii_lowercase().into();
+    }
+    let folded: String = name.nfkc().flat_map(char::to_lowercase).collect();
+    folded.into()
+}
+
 /// A member with the names that a text can mention it by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mentionable {
@@ -94,16 +105,17 @@ macro_rules! named {
 named!(Member);
 named!(Mentionable);
 
-/// Case-folded names grouped by their length in bytes, each with the index of the first member that has it.
-/// A lookup reads the text after an `@` once, regardless of the number of members and the similarity of their
+/// Case-folded names grouped by their length in bytes, each with the index of the first member that has it. The name of
+/// a member takes precedence over the handle of another. A lookup reads the text after an `@` once, regardless of the number of members and the similarity of their
 /// names.
 struct Names(HashMap<usize, HashMap<String, usize>>);
 
 impl Names {
     fn of<M: Named>(members: &[M]) -> Self {
         let mut by_length: HashMap<usize, HashMap<String, usize>> = HashMap::new();
-        let names = members.iter().enumerate().flat_map(|(i, m)| [(m.name(), i), (m.handle(), i)]);
-        for (name, index) in names.filter(|(name, _)| !name.is_empty()) {
+        let names = members.iter().enumerate().map(|(index, member)| (member.name(), index));
+        let handles = members.iter().enumerate().map(|(index, member)| (member.handle(), index));
+        for (name, index) in names.chain(handles).filter(|(name, _)| !name.is_empty()) {
             by_length.entry(name.len()).or_default().entry(fold_case(name)).or_insert(index);
         }
         Self(by_length)
@@ -283,6 +295,23 @@ mod tests {
         let text = format!("@{} ", alike(9999)).repeat(199) + &format!("@{}", alike(7).to_uppercase());
         let found = resolve(&text, &[alike(3).into()], &members);
         assert_eq!(found.iter().map(|m| m.name.to_string()).collect::<Vec<_>>(), [alike(3), alike(7)]);
+    }
+
+    #[test]
+    fn a_name_takes_precedence_over_the_handle_of_another_member() {
+        let members = [Member { handle: "bot".into(), ..member("Ann") }, member("bot")];
+        for (text, given) in [("@bot", None), ("", Some("Bot".into()))] {
+            let found = resolve(text, given.as_slice(), &members);
+            assert_eq!(found.iter().map(|m| &*m.name).collect::<Vec<_>>(), ["bot"]);
+        }
+    }
+
+    #[test]
+    fn names_that_look_alike_have_the_same_key() {
+        for (name, other) in [("Bot", "bot"), ("ＢＯＴ", "bot"), ("ZOË", "zoe\u{308}"), ("①", "1")] {
+            assert_eq!(name_key(name), name_key(other), "{name} {other}");
+        }
+        assert_ne!(name_key("bot"), name_key("bot2"));
     }
 
     #[test]

@@ -96,6 +96,8 @@ pub struct Room {
     pub frozen: Option<Frozen>,
     /// Project root: canonical path (without symbolic links) of a folder on the hub's machine.
     pub project_root: Option<Box<str>>,
+    /// Purpose of the room, written by a room admin. Not part of any prompt.
+    pub description: Option<Box<str>>,
     pub created_by: UserId,
     pub created_at: Time,
     pub updated_at: Time,
@@ -104,7 +106,12 @@ pub struct Room {
 impl Room {
     /// Returns the bytes of all texts of the room.
     pub fn length(&self) -> usize {
-        let optional = self.system_prompt.iter().chain(&self.project_root).map(|text| text.len());
+        let optional = self
+            .system_prompt
+            .iter()
+            .chain(&self.project_root)
+            .chain(&self.description)
+            .map(|text| text.len());
         self.name.len() + optional.sum::<usize>()
     }
 
@@ -125,7 +132,8 @@ pub struct Member {
     pub role: RoomRole,
     /// Purpose of the member in the room, written by a room admin.
     pub role_description: Option<Box<str>>,
-    /// Display name of the user or agent, used in mentions. Not stored with the membership.
+    /// Name of the user or agent in the room, which no other member of the room has (see
+    /// [`crate::mention::name_key`]).
     pub name: Box<str>,
     /// Second name for mentions: the user's sign-in name or the agent's id. Not stored with the membership.
     pub handle: Box<str>,

@@ -74,6 +74,7 @@ pub fn apply(sql: &Connection, change: &AgentChange) -> Result<(), Fault> {
     match change {
         AgentChange::PutAgent(agent) => put(sql, agent)?,
         AgentChange::RemoveAgent(agent) => remove_agent(sql, agent)?,
+        AgentChange::ReplaceAgent { old, new } => replace_agent(sql, old, new)?,
         AgentChange::PutGateway(gateway) => put_gateway(sql, gateway)?,
         AgentChange::RemoveGateway(gateway) => {
             run(sql, "DELETE FROM gateways WHERE id = ?1", &[&gateway.as_str()])?;
@@ -107,8 +108,33 @@ fn remove_agent(sql: &Connection, agent: &AgentId) -> Result<(), Fault> {
     steps.iter().try_for_each(|step| run(sql, step, &[&agent.as_str()]).map(drop))
 }
 
+fn replace_agent(sql: &Connection, old: &AgentId, new: &AgentId) -> Result<(), Fault> {
+    let mail = [
+        "UPDATE sessions SET agent = ?2 WHERE agent = ?1",
+        "UPDATE subscriptions SET agent = ?2 WHERE agent = ?1",
+        "UPDATE dead_letters SET agent = ?2 WHERE agent = ?1",
+        "UPDATE deliveries SET agent = ?2 WHERE agent = ?1",
+        "UPDATE conversation_entries SET agent = ?2 WHERE agent = ?1",
+    ];
+    let rest = [
+        "UPDATE runs SET agent = ?2 WHERE agent = ?1",
+        "UPDATE approvals SET agent = ?2 WHERE agent = ?1",
+        "UPDATE turn_decisions SET agent = ?2 WHERE agent = ?1",
+        // Rows that conflict with a row of the new agent stay, and are removed with the old agent.
+        "UPDATE OR IGNORE plans SET agent = ?2 WHERE agent = ?1",
+        "UPDATE OR IGNORE mission_agents SET agent = ?2 WHERE agent = ?1",
+        "UPDATE OR IGNORE idle SET agent = ?2 WHERE agent = ?1",
+    ];
+    let has_session = one(sql, "SELECT 1 FROM sessions WHERE agent = ?1", &[&new.as_str()], |_| Ok(()))?;
+    let values: [&dyn rusqlite::ToSql; 2] = [&old.as_str(), &new.as_str()];
+    for step in mail.into_iter().filter(|_| has_session.is_none()).chain(rest) {
+        run(sql, step, &values)?;
+    }
+    remove_agent(sql, old)
+}
+
 pub const AGENT: &str = "id, owner, name, description, settings, created_at, gateway, kind, working_directory, \
-     capabilities, model, slash_commands, mcp_servers, seen_at, visibility, shared_with";
+     capabilities, model, slash_commands, mcp_servers, seen_at, visibility, shared_with, has_lasting_id";
 
 pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
     let json = |index: usize| -> rusqlite::Result<Option<Payload>> {
@@ -130,6 +156,7 @@ pub fn agent(row: &Row<'_>) -> rusqlite::Result<Agent> {
             slash_commands: json(11)?,
             mcp_servers: json(12)?,
             seen_at: maybe_time(row, 13)?,
+            has_lasting_id: row.get(16)?,
         },
         visibility: match row.get::<_, i64>(14)? {
             ALL => Visibility::All,
@@ -159,8 +186,8 @@ pub fn put(sql: &Connection, agent: &Agent) -> Result<(), Fault> {
     run(
         sql,
         "INSERT OR REPLACE INTO agents (id, owner, name, description, settings, created_at, gateway, kind, \
-         working_directory, capabilities, model, slash_commands, mcp_servers, seen_at, visibility, shared_with) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+         working_directory, capabilities, model, slash_commands, mcp_servers, seen_at, visibility, shared_with, \
+         has_lasting_id) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)",
         &[
             &agent.id.as_str(),
             &agent.owner.as_str(),
@@ -178,6 +205,7 @@ pub fn put(sql: &Connection, agent: &Agent) -> Result<(), Fault> {
             &host.seen_at.map(|time| time.0),
             &visibility,
             &texts(&people),
+            &host.has_lasting_id,
         ],
     )
     .map(drop)

@@ -3,21 +3,28 @@
 //! The query planner stability guarantee (QPSG) is on: a statement keeps the plan of its preparation. Without
 //! the guarantee, SQLite with `STAT4` plans a cached statement again whenever it binds other values.
 
+use parlor_model::mention;
 use rusqlite::config::DbConfig;
+use rusqlite::functions::FunctionFlags;
 use rusqlite::{Connection, OpenFlags};
 use std::path::Path;
 
 pub fn open(file: &Path, flags: OpenFlags) -> Result<Connection, rusqlite::Error> {
-    with_stable_plans(Connection::open_with_flags(file, flags)?)
+    prepared(Connection::open_with_flags(file, flags)?)
 }
 
 #[cfg(test)]
 pub fn open_in_memory() -> Connection {
-    with_stable_plans(Connection::open_in_memory().unwrap()).unwrap()
+    prepared(Connection::open_in_memory().unwrap()).unwrap()
 }
 
-fn with_stable_plans(connection: Connection) -> Result<Connection, rusqlite::Error> {
+/// Sets stable plans, and registers the SQL function `name_key`, which migrations call.
+fn prepared(connection: Connection) -> Result<Connection, rusqlite::Error> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+    let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
+    connection.create_scalar_function("name_key", 1, flags, |context| {
+        Ok(mention::name_key(context.get_raw(0).as_str()?).into_string())
+    })?;
     Ok(connection)
 }
 

@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// All migrations in order. `PRAGMA user_version` counts the ones already applied to a file. A released
 /// migration never changes.
-pub const MIGRATIONS: [&str; 33] = [
+pub const MIGRATIONS: [&str; 34] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -38,6 +38,7 @@ pub const MIGRATIONS: [&str; 33] = [
     include_str!("migrations/0030_session_settings.sql"),
     include_str!("migrations/0031_run_places.sql"),
     include_str!("migrations/0032_turns.sql"),
+    include_str!("migrations/0033_member_names.sql"),
     include_str!("migrations/0035_agent_tokens.sql"),
 ];
 
@@ -87,6 +88,35 @@ mod tests {
         let expected =
             [("a", None), ("b", Some("a")), ("c", Some("a")), ("d", Some("a")), ("e", Some("gone"))];
         assert_eq!(threads, expected);
+    }
+
+    #[test]
+    fn members_with_one_name_are_distinguished() {
+        let sql = super::super::connection::open_in_memory();
+        let this = MIGRATIONS.iter().position(|migration| migration.contains("members_named")).unwrap();
+        sql.execute_batch(&MIGRATIONS[..this].concat()).unwrap();
+        for (user, name) in [("ada", "Ada"), ("grace", "Grace"), ("bob", "ADA")] {
+            let insert = "INSERT INTO users (id, username, display_name, role, password_hash, failed_sign_ins, \
+                          created_at, updated_at) VALUES (?1, ?1, ?2, 0, '', 0, 1, 1)";
+            sql.execute(insert, (user, name)).unwrap();
+        }
+        for (agent, owner) in [("a1", "ada"), ("g1", "grace"), ("g2", "grace")] {
+            let insert = "INSERT INTO agents (id, owner, name, description, settings, created_at) \
+                          VALUES (?1, ?2, 'Bot', '', '{}', 1)";
+            sql.execute(insert, (agent, owner)).unwrap();
+        }
+        let members = [(0, "ada"), (1, "a1"), (1, "g1"), (0, "grace"), (0, "bob"), (1, "g2")];
+        for (place, (kind, member)) in members.into_iter().enumerate() {
+            let insert = "INSERT INTO members (room, kind, member, role, joined_at, place, read_through) \
+                          VALUES ('r', ?1, ?2, 0, 1, ?3, 0)";
+            sql.execute(insert, (kind, member, place as i64)).unwrap();
+        }
+        sql.execute_batch(MIGRATIONS[this]).unwrap();
+        let mut found = sql.prepare("SELECT name, name_key FROM members ORDER BY place").unwrap();
+        let found = found.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        let found: Vec<(String, String)> = found.map(Result::unwrap).collect();
+        let names = ["Ada", "Bot", "Bot-grace", "Grace", "ADA-bob", "Bot-grace-5"];
+        assert_eq!(found, names.map(|name| (name.to_owned(), name.to_lowercase())));
     }
 
     #[test]

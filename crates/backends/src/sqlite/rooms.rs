@@ -7,7 +7,7 @@ use parlor_engine::changes::RoomChange;
 use parlor_engine::ports::ReadRooms;
 use parlor_model::{
     AgentId, AnswerPolicy, Frozen, Member, MemberId, Notifications, Room, RoomId, RoomKind, RoomPreferences,
-    RoomRole, RouterId, UserId,
+    RoomRole, RouterId, UserId, mention,
 };
 use rusqlite::{Connection, Row};
 use std::sync::Arc;
@@ -47,6 +47,25 @@ impl<C: Sql> ReadRooms for SqlTables<C> {
         all(self.sql()?, &query, &[&member_kind(member), &member.as_str()], read_member)
     }
 
+    fn has_member_named(&mut self, room: &RoomId, key: &str, except: &MemberId) -> Result<bool, Fault> {
+        let query = "SELECT 1 FROM members WHERE room = ?1 AND name_key = ?2 \
+                     AND NOT (kind = ?3 AND member = ?4) LIMIT 1";
+        let values: [&dyn rusqlite::ToSql; 4] =
+            [&room.as_str(), &key, &member_kind(except), &except.as_str()];
+        Ok(rows::one(self.sql()?, query, &values, |_| Ok(()))?.is_some())
+    }
+
+    fn names_in_rooms(&mut self) -> Result<Vec<(RoomId, MemberId, Box<str>)>, Fault> {
+        let query = "SELECT room, kind, member, name FROM members WHERE name <> CASE kind \
+                     WHEN 0 THEN (SELECT display_name FROM users WHERE id = members.member) \
+                     ELSE (SELECT name FROM agents WHERE id = members.member) END \
+                     ORDER BY room, kind, member";
+        all(self.sql()?, query, &[], |row| {
+            let member = member_id(row.get(1)?, shared(row, 2)?);
+            Ok((RoomId::stored(shared(row, 0)?), member, text(row, 3)?))
+        })
+    }
+
     fn share_a_room(&mut self, first: &MemberId, second: &MemberId) -> Result<bool, Fault> {
         let query = "SELECT 1 FROM members a JOIN members b ON b.room = a.room AND b.kind = ?3 AND b.member = ?4 \
                      WHERE a.kind = ?1 AND a.member = ?2 LIMIT 1";
@@ -67,7 +86,7 @@ pub fn apply(sql: &Connection, change: &RoomChange) -> Result<(), Fault> {
         RoomChange::PutRoom(room) => {
             run(
                 sql,
-                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                "INSERT OR REPLACE INTO rooms VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
                 &[
                     &room.id.as_str(),
                     &&*room.name,
@@ -83,6 +102,7 @@ pub fn apply(sql: &Connection, change: &RoomChange) -> Result<(), Fault> {
                     &room.frozen.as_ref().and_then(|frozen| frozen.by.as_ref()).map(UserId::as_str),
                     &room.router.as_ref().map(RouterId::as_str),
                     &room.project_root.as_deref(),
+                    &room.description.as_deref(),
                 ],
             )?;
         }
@@ -92,10 +112,10 @@ pub fn apply(sql: &Connection, change: &RoomChange) -> Result<(), Fault> {
                 sql,
                 "INSERT INTO members VALUES (?1, ?2, ?3, ?4, ?5, \
                  (SELECT coalesce(max(place), 0) + 1 FROM members WHERE room = ?1), ?6, ?7, \
-                 ?8, ?9, ?10, ?11, ?12, ?13) \
+                 ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) \
                  ON CONFLICT DO UPDATE SET role = ?4, joined_at = ?5, read_through = ?6, read_at = ?7, \
                  role_description = ?8, pinned_at = ?9, archived_at = ?10, cleared_at = ?11, \
-                 cleared_through = ?12, notifications = ?13",
+                 cleared_through = ?12, notifications = ?13, name = ?14, name_key = ?15",
                 &[
                     &member.room.as_str(),
                     &member_kind(&member.member),
@@ -110,8 +130,18 @@ pub fn apply(sql: &Connection, change: &RoomChange) -> Result<(), Fault> {
                     &member.room_preferences.cleared_at.map(|time| time.0),
                     &(member.room_preferences.cleared_through.0 as i64),
                     &notifications(member.room_preferences.notifications),
+                    &&*member.name,
+                    &&*mention::name_key(&member.name),
                 ],
             )?;
+        }
+        RoomChange::RenameMember { room, member, name } => {
+            let query = "UPDATE members SET name = ?4, name_key = ?5 \
+                         WHERE room = ?1 AND kind = ?2 AND member = ?3";
+            let key = mention::name_key(name);
+            let values: [&dyn rusqlite::ToSql; 5] =
+                [&room.as_str(), &member_kind(member), &member.as_str(), &&**name, &&*key];
+            run(sql, query, &values)?;
         }
         RoomChange::RemoveMember(room, member) => {
             let query = "DELETE FROM members WHERE room = ?1 AND kind = ?2 AND member = ?3";
@@ -155,7 +185,7 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
 }
 
 pub const ROOM: &str = "id, name, kind, policy, system_prompt, agent_command_role, created_by, created_at, updated_at, approve_role, \
-     frozen_at, frozen_by, router, project_root";
+     frozen_at, frozen_by, router, project_root, description";
 
 pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
     Ok(Room {
@@ -179,6 +209,7 @@ pub fn room(row: &Row<'_>) -> rusqlite::Result<Room> {
         },
         router: maybe_text(row, 12)?.map(RouterId::stored),
         project_root: maybe_text(row, 13)?,
+        description: maybe_text(row, 14)?,
     })
 }
 
@@ -213,11 +244,9 @@ fn read_role(role: i64) -> RoomRole {
     }
 }
 
-/// Selects members with the current name of the user or agent. Queries append their `WHERE` clause.
+/// Selects members with the current handle of the user or agent. Queries append their `WHERE` clause.
 pub const MEMBERS: &str = "SELECT m.room, m.kind, m.member, m.role, \
-     CASE m.kind WHEN 0 THEN (SELECT display_name FROM users WHERE id = m.member) \
-     ELSE (SELECT name FROM agents WHERE id = m.member) END, \
-     CASE m.kind WHEN 0 THEN (SELECT username FROM users WHERE id = m.member) \
+     m.name, CASE m.kind WHEN 0 THEN (SELECT username FROM users WHERE id = m.member) \
      ELSE (SELECT id FROM agents WHERE id = m.member) END, \
      m.joined_at, m.read_through, m.read_at, m.role_description, m.pinned_at, m.archived_at, m.cleared_at, \
      m.cleared_through, m.notifications FROM members m ";
@@ -228,7 +257,7 @@ fn read_member(row: &Row<'_>) -> rusqlite::Result<Member> {
         member: member_id(row.get(1)?, shared(row, 2)?),
         role: read_role(row.get(3)?),
         role_description: maybe_text(row, 9)?,
-        name: maybe_text(row, 4)?.unwrap_or_default(),
+        name: text(row, 4)?,
         handle: maybe_text(row, 5)?.unwrap_or_default(),
         joined_at: time(row, 6)?,
         read_through: seq(row, 7)?,

@@ -309,6 +309,7 @@ async fn register(
         model: None,
         slash_commands: None,
         mcp_servers: None,
+        has_lasting_id: true,
     };
     let registered = hub.execute(owner, RegisterAgent { registration }).await;
     let Ok(Registered::Agent(agent)) = registered else { panic!("{registered:?}") };

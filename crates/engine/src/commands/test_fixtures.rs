@@ -19,11 +19,18 @@ use std::sync::Arc;
 
 /// Decides a command with these facts, after the event with `Seq` 10.
 pub fn decide<C: Command>(command: C, facts: C::Facts) -> Result<(C::Receipt, Effects), Refusal> {
+    let mut receipt = None;
+    let effects = effects(|effects| receipt = Some(command.decide(facts, effects)));
+    Ok((receipt.expect("the command was decided")?, effects))
+}
+
+/// The effects that a part of a decision adds, after the event with `Seq` 10.
+pub fn effects(add: impl FnOnce(&mut EffectsBuilder<'_>)) -> Effects {
     let (head, limits) = (Position { epoch: Epoch(1), seq: Seq(10) }, Limits::default());
     let caller = CallerContext { caller: Caller::ANONYMOUS, auth: None };
     let mut effects = EffectsBuilder::new(NOW, head, &caller, &FixedId, &limits);
-    let receipt = command.decide(facts, &mut effects)?;
-    Ok((receipt, effects.finish()))
+    add(&mut effects);
+    effects.finish()
 }
 
 /// The actions that the effects record in the audit log, in order.
@@ -86,6 +93,7 @@ pub fn registration() -> AgentRegistration {
         model: None,
         slash_commands: None,
         mcp_servers: None,
+        has_lasting_id: true,
     }
 }
 
@@ -102,6 +110,7 @@ pub fn room(id: &RoomId) -> Room {
         router: None,
         frozen: None,
         project_root: None,
+        description: None,
         created_by: UserId::stored("ann"),
         created_at: Time(1),
         updated_at: Time(1),

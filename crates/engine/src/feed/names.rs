@@ -4,7 +4,7 @@ use super::Projection;
 use crate::Fault;
 use crate::ports::Lookup;
 use parking_lot::RwLock;
-use parlor_model::{Event, LoggedEvent, MemberId};
+use parlor_model::{Event, LoggedEvent, MemberChange, MemberId, RoomId};
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -12,12 +12,27 @@ use std::sync::Arc;
 const USERS_PAGE: usize = 500;
 
 #[derive(Default)]
-pub struct Names(RwLock<HashMap<MemberId, Arc<str>>>);
+pub struct Names(RwLock<State>);
+
+#[derive(Default)]
+struct State {
+    own: HashMap<MemberId, Arc<str>>,
+    /// Names of members in rooms where they are not `own`. A member that joins a room with more members than an event
+    /// lists is missing until the next start of the hub.
+    in_rooms: HashMap<MemberId, HashMap<RoomId, Arc<str>>>,
+}
 
 impl Names {
     /// The display name of a user or the name of an agent; `None` if it was removed.
     pub fn of(&self, member: &MemberId) -> Option<Arc<str>> {
-        self.0.read().get(member).cloned()
+        self.0.read().own.get(member).cloned()
+    }
+
+    /// The name of a member in a room. The own name if it is not a member; `None` if it was removed.
+    pub fn in_room(&self, room: &RoomId, member: &MemberId) -> Option<Arc<str>> {
+        let state = self.0.read();
+        let distinguished = state.in_rooms.get(member).and_then(|rooms| rooms.get(room));
+        distinguished.or_else(|| state.own.get(member)).cloned()
     }
 
     pub(crate) fn load(&self, store: &mut (impl Lookup + ?Sized)) -> Result<(), Fault> {
@@ -33,14 +48,46 @@ impl Names {
             }
             offset += count;
             if count < USERS_PAGE {
-                return Ok(());
+                break;
             }
         }
+        for (room, member, name) in store.names_in_rooms()? {
+            self.put_in_room(&room, &member, &name);
+        }
+        Ok(())
     }
 
     fn put(&self, member: MemberId, name: &str) {
         if self.of(&member).as_deref() != Some(name) {
-            self.0.write().insert(member, name.into());
+            self.0.write().own.insert(member, name.into());
+        }
+    }
+
+    fn put_in_room(&self, room: &RoomId, member: &MemberId, name: &str) {
+        if self.in_room(room, member).as_deref() == Some(name) {
+            return;
+        }
+        let mut state = self.0.write();
+        if state.own.get(member).is_some_and(|own| **own == *name) {
+            state.leave(room, member);
+        } else {
+            state.in_rooms.entry(member.clone()).or_default().insert(room.clone(), name.into());
+        }
+    }
+
+    fn remove(&self, member: &MemberId) {
+        let mut state = self.0.write();
+        state.own.remove(member);
+        state.in_rooms.remove(member);
+    }
+}
+
+impl State {
+    fn leave(&mut self, room: &RoomId, member: &MemberId) {
+        let Some(rooms) = self.in_rooms.get_mut(member) else { return };
+        rooms.remove(room);
+        if rooms.is_empty() {
+            self.in_rooms.remove(member);
         }
     }
 }
@@ -49,17 +96,25 @@ impl Projection for Names {
     fn apply(&self, batch: &[LoggedEvent]) {
         for logged_event in batch {
             match &logged_event.event {
-                Event::MembersChanged { members, .. } => {
-                    members.iter().for_each(|member| self.put(member.member.clone(), &member.name));
+                Event::MembersChanged { room, change, members } => {
+                    if let MemberChange::Removed(member) = change {
+                        self.0.write().leave(&room.id, member);
+                    }
+                    members
+                        .iter()
+                        .for_each(|member| self.put_in_room(&room.id, &member.member, &member.name));
+                }
+                Event::RoomRemoved { room, .. } => {
+                    let mut state = self.0.write();
+                    let members: Vec<MemberId> = state.in_rooms.keys().cloned().collect();
+                    members.iter().for_each(|member| state.leave(room, member));
                 }
                 Event::UserChanged { user, .. } => {
                     self.put(MemberId::User(user.id.clone()), &user.display_name)
                 }
                 Event::AgentChanged { agent, .. } => self.put(MemberId::Agent(agent.id.clone()), &agent.name),
-                Event::UserRemoved(user) => drop(self.0.write().remove(&MemberId::User(user.clone()))),
-                Event::AgentRemoved { agent, .. } => {
-                    self.0.write().remove(&MemberId::Agent(agent.clone()));
-                }
+                Event::UserRemoved(user) => self.remove(&MemberId::User(user.clone())),
+                Event::AgentRemoved { agent, .. } => self.remove(&MemberId::Agent(agent.clone())),
                 _ => {}
             }
         }

@@ -94,6 +94,10 @@ pub trait ReadRooms {
     fn member_count(&mut self, room: &RoomId) -> Result<usize, Fault>;
     /// All memberships of a user or agent, by time of joining, then by room.
     fn memberships(&mut self, member: &MemberId) -> Result<Vec<Member>, Fault>;
+    /// Whether a member other than `except` has a name with this key (`mention::name_key`) in the room.
+    fn has_member_named(&mut self, room: &RoomId, key: &str, except: &MemberId) -> Result<bool, Fault>;
+    /// All members whose name in the room is not that of their account or agent, by room, users first, then by id.
+    fn names_in_rooms(&mut self) -> Result<Vec<(RoomId, MemberId, Box<str>)>, Fault>;
     fn share_a_room(&mut self, one: &MemberId, other: &MemberId) -> Result<bool, Fault>;
     /// Ids of all users who share a room with this user, without the user, sorted.
     fn peers(&mut self, user: &UserId) -> Result<Vec<UserId>, Fault>;

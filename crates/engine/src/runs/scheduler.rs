@@ -101,6 +101,8 @@ struct ActiveRun {
     place: RunPlace,
     conversation: ConversationId,
     reply: Option<MessageId>,
+    /// Name of the agent in the room, read when the reply begins.
+    agent_name: Option<Box<str>>,
     terminal: TerminalFilter,
     /// Start of the grace period after the gateway connection was lost; `None` while the
     /// agent works on the run.
@@ -237,6 +239,7 @@ impl Scheduler {
                     place: run.place.clone(),
                     conversation: run.lineage.conversation.clone(),
                     reply: None,
+                    agent_name: None,
                     terminal: TerminalFilter::default(),
                     lost_since: (!self.online_agents.contains_key(&run.agent)).then_some(now),
                     stopping_until: None,

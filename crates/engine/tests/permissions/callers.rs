@@ -190,6 +190,7 @@ pub fn room() -> Room {
         router: None,
         frozen: None,
         project_root: None,
+        description: None,
         created_by: UserId::stored("owner"),
         created_at: Time(1),
         updated_at: Time(1),

@@ -141,4 +141,6 @@ pub struct AgentRegistration {
     pub model: Option<Box<str>>,
     pub slash_commands: Option<Payload>,
     pub mcp_servers: Option<Payload>,
+    /// Whether the gateway registers the agent under the same id after a restart.
+    pub has_lasting_id: bool,
 }

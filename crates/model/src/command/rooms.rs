@@ -24,6 +24,7 @@ pub struct RoomChanges {
     pub policy: Option<AnswerPolicy>,
     /// `Clear` removes the prompt.
     pub system_prompt: Edit<Box<str>>,
+    pub description: Edit<Box<str>>,
     pub agent_command_role: Option<RoomRole>,
     pub approve_role: Option<RoomRole>,
     /// `Clear` removes the router.

@@ -286,6 +286,7 @@ fn registration(id: &AgentId, entry: &AgentEntry) -> AgentRegistration {
         model: entry.config.extra.get("model").and_then(|model| model.as_str()).map(Into::into),
         slash_commands: None,
         mcp_servers: None,
+        has_lasting_id: true,
     }
 }
 

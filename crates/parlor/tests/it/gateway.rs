@@ -7,6 +7,7 @@ mod endings;
 mod freeze;
 mod guide;
 mod loops;
+mod names;
 mod recorded;
 mod relays;
 pub mod scenes;

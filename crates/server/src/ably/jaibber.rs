@@ -168,21 +168,22 @@ impl ProjectChannels {
     }
 
     /// Handles a change of a member of the connection. The connection hosts the agents of the member: it creates
-    /// missing agents and adds them to the room. Returns the agents of the member.
+    /// missing agents and adds them to the room. Returns the agents of the member and, if an agent has another name in the
+    /// room than at the client, the data of the member with the names in the room.
     pub async fn presence(
         &mut self,
         peer: &Peer,
         facts: &ConnectionFacts<'_>,
         room: &RoomId,
         member: &PresenceMessage<'_>,
-    ) -> Result<Vec<AgentId>, ErrorInfo> {
+    ) -> Result<(Vec<AgentId>, Option<Data<'static>>), ErrorInfo> {
         if matches!(member.action, PresenceAction::Leave | PresenceAction::Absent) {
             if let Some(agents) = &self.agents {
                 agents.leave(room.clone()).await;
             }
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
-        let Some(data) = &member.data else { return Ok(Vec::new()) };
+        let Some(data) = &member.data else { return Ok((Vec::new(), None)) };
         let project_member = member_data(data, ProjectMember::parse)?;
         require_own(&project_member.user_id, facts.user)?;
         let entries = project_member.all_agents();
@@ -190,12 +191,26 @@ impl ProjectChannels {
             if let Some(agents) = &self.agents {
                 agents.leave(room.clone()).await;
             }
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let agents = self.agents.get_or_insert_with(|| Agents::begin(peer, facts));
         let machine = project_member.machine_name.unwrap_or_default();
+        let names: Vec<String> = entries.iter().map(|entry| entry.agent_name.clone()).collect();
         let entered = agents.enter(facts.caller.clone(), room.clone(), entries, machine).await;
-        entered.map_err(|refusal| channel_error(&refusal))
+        let entered = entered.map_err(|refusal| channel_error(&refusal))?;
+        let in_room = peer.app.hub.hosting().names_in_room(room, &entered).await;
+        let in_room = in_room.map_err(|refusal| channel_error(&refusal))?;
+        let renamed: Vec<(&str, &str)> = names
+            .iter()
+            .zip(&in_room)
+            .filter_map(|(name, in_room)| Some((&**name, in_room.as_deref()?)))
+            .filter(|(name, in_room)| name != in_room)
+            .collect();
+        let data = match data {
+            Data::Text(text) if !renamed.is_empty() => ProjectMember::with_agent_names(text, &renamed),
+            _ => None,
+        };
+        Ok((entered, data.map(|data| Data::Text(data.into()))))
     }
 
     /// Takes the agents of the connection offline.

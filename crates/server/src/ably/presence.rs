@@ -68,7 +68,7 @@ impl Connected {
         message: &PresenceMessage<'static>,
         number: (u64, u64),
     ) -> Result<(), ErrorInfo> {
-        let agents = match channel {
+        let (agents, renamed) = match channel {
             Channel::Project(room) => {
                 self.caller.identity.of_presence(message.client_id.as_deref())?;
                 let session = &peer.signed_in().map_err(|refusal| codes::error(&refusal))?.session;
@@ -79,10 +79,12 @@ impl Connected {
             Channel::GlobalPresence => {
                 let identity = peer.signed_in().map_err(|refusal| codes::error(&refusal))?;
                 check_global_member(message, identity.session.user())?;
-                Vec::new()
+                (Vec::new(), None)
             }
-            Channel::Other(_) => Vec::new(),
+            Channel::Other(_) => (Vec::new(), None),
         };
+        let renamed = renamed.map(|data| PresenceMessage { data: Some(data), ..message.clone() });
+        let message = renamed.as_ref().unwrap_or(message);
         let client = self.caller.identity.of_presence(message.client_id.as_deref())?;
         // A client that enters again after a lost connection repeats the id of its earlier message.
         let earlier = message.id.as_deref().and_then(PresenceId::parse);

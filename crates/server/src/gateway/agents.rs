@@ -22,6 +22,8 @@ pub struct GatewayAgents {
     pub caller: Caller,
     pub gateway: GatewayId,
     pub connection: GatewayConnectionId,
+    /// Whether the gateway registers its agents under the same ids after a restart. Gateways of AgentIM do not.
+    pub has_lasting_ids: bool,
 }
 
 impl GatewayAgents {
@@ -37,7 +39,7 @@ impl GatewayAgents {
         let owner = caller.user().cloned().ok_or(Refusal::NotSignedIn)?;
         let abilities = GatewayAbilities { by_room: auth.by_room, in_sessions: auth.by_room };
         match app.hub.hosting().gateway_connected(&owner, gateway.clone(), abilities, host) {
-            Ok(connection) => Ok(Self { caller, gateway, connection }),
+            Ok(connection) => Ok(Self { caller, gateway, connection, has_lasting_ids: auth.by_room }),
             Err(refusal) => {
                 let disconnect = DisconnectGateway { gateway };
                 // A gateway stored as connected is never cleaned up, so a client could create them without
@@ -172,6 +174,7 @@ impl GatewayAgents {
             model: form.model,
             slash_commands: form.slash_commands,
             mcp_servers: form.mcp_servers,
+            has_lasting_id: self.has_lasting_ids,
         };
         let registered = match owner {
             Some(owner) => {

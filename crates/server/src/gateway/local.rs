@@ -22,7 +22,7 @@ pub async fn host_locally(
     let gateway = GatewayId::stored(HUB);
     let connection =
         app.hub.hosting().gateway_connected(owner, gateway.clone(), GatewayAbilities::ALL, host.clone())?;
-    let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, connection };
+    let agents = GatewayAgents { caller: Caller::OPERATOR, gateway, connection, has_lasting_ids: true };
     loop {
         let text = tokio::select! {
             text = incoming.recv() => text,

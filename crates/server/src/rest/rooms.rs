@@ -15,7 +15,7 @@ use parlor_model::command::{
 };
 use parlor_model::query::{GetRoom, ListMembers, ListRooms, MemberPage, RoomWithMembers};
 use parlor_model::{
-    AgentId, AnswerPolicy, Caller, EntityKind, MemberId, Refusal, RoomId, RoomKind, RoomRole, RouterId,
+    AgentId, AnswerPolicy, Caller, Edit, EntityKind, MemberId, Refusal, RoomId, RoomKind, RoomRole, RouterId,
     UserId,
 };
 use parlor_wire::agentim::rest;
@@ -202,6 +202,7 @@ fn changes(body: rest::RoomBody) -> Result<RoomChanges, Problem> {
         kind,
         policy,
         system_prompt: body.system_prompt.into(),
+        description: Edit::Keep,
         agent_command_role: room_role(body.agent_command_role.as_deref())?,
         approve_role: room_role(body.approve_role.as_deref())?,
         router: router.into(),

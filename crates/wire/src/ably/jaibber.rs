@@ -384,6 +384,22 @@ impl ProjectMember {
         serde_json::from_str(text).ok()
     }
 
+    /// Returns presence data with other names of its agents, given as pairs of the old and the new name. All other fields
+    /// stay. `None` if the data is no object.
+    pub fn with_agent_names(text: &str, names: &[(&str, &str)]) -> Option<String> {
+        let mut data: serde_json::Map<String, serde_json::Value> = serde_json::from_str(text).ok()?;
+        let rename = |fields: &mut serde_json::Map<String, serde_json::Value>| {
+            let Some(serde_json::Value::String(name)) = fields.get_mut("agentName") else { return };
+            if let Some((_, new)) = names.iter().find(|(old, _)| old.eq_ignore_ascii_case(name)) {
+                *name = (*new).to_owned();
+            }
+        };
+        rename(&mut data);
+        let agents = data.get_mut("agents").and_then(serde_json::Value::as_array_mut);
+        agents.into_iter().flatten().filter_map(serde_json::Value::as_object_mut).for_each(rename);
+        serde_json::to_string(&data).ok()
+    }
+
     /// Returns every agent of the member once: those of the list, or the single one of older clients.
     pub fn all_agents(&self) -> Vec<AgentEntry> {
         let single = self.agent_name.iter().map(|name| AgentEntry {
@@ -422,5 +438,19 @@ pub fn member_type(member: &MemberId) -> &'static str {
     match member {
         MemberId::User(_) => "user",
         MemberId::Agent(_) => "agent",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_agents_change_in_presence_data() {
+        let data = r#"{"agentName":"Bot","agents":[{"agentName":"bot","x":1},{"agentName":"Other"}],"username":"bot","y":{}}"#;
+        let renamed = ProjectMember::with_agent_names(data, &[("bot", "bot-grace")]).unwrap();
+        let expected = r#"{"agentName":"bot-grace","agents":[{"agentName":"bot-grace","x":1},{"agentName":"Other"}],"username":"bot","y":{}}"#;
+        assert_eq!(renamed, expected);
+        assert_eq!(ProjectMember::with_agent_names("[]", &[]), None);
     }
 }

@@ -153,6 +153,7 @@ pub fn room() -> Room {
         router: None,
         frozen: None,
         project_root: None,
+        description: None,
         created_by: user_id(),
         created_at: NOW,
         updated_at: NOW,

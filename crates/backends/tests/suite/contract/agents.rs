@@ -1,11 +1,12 @@
 //! Agents, their sessions, subscriptions and gateways.
 
+use super::turns::ended;
 use super::{Ports, each};
 use crate::fixtures::*;
-use parlor_engine::changes::{AccountChange, AgentChange, Change, MailChange, RoomChange};
+use parlor_engine::changes::{AccountChange, AgentChange, Change, MailChange, RoomChange, RunChange};
 use parlor_model::{
-    Agent, AgentHost, AutoRun, Gateway, GatewayId, Mailbox, Pattern, Payload, Seq, Session, Subscription,
-    Time, Visibility,
+    Agent, AgentHost, AutoRun, Gateway, GatewayId, Mailbox, Pattern, Payload, RunOutcome, Seq, Session,
+    Subscription, Time, Visibility,
 };
 use std::sync::Arc;
 
@@ -169,6 +170,58 @@ fn removing_an_agent_deletes_everything_it_owned() {
                     s.dead_letters(ALL_MAIL)?.into_iter().filter(|it| it.mailbox == Some(main.clone()));
                 assert_eq!(mine.count(), count);
             }
+            Ok(())
+        });
+    });
+}
+
+#[test]
+fn a_replaced_agent_leaves_its_mail_and_history_to_the_new_one() {
+    each(|ports| {
+        let posted = Arc::new(message("hello", "lobby", "ann", 1));
+        ports.change(vec![put_room("lobby"), put_member("lobby", person("ann"), 1), put_user("ann", 1)]);
+        ports.post(message("hello", "lobby", "ann", 1));
+        for name in ["first", "second"] {
+            let (own, side) = (mailbox(name, None), mailbox(name, Some("side")));
+            ports.change(vec![
+                put_agent(name, "ann"),
+                Change::Mail(MailChange::PutSession(session(name, "main", 2))),
+                Change::Mail(MailChange::PutSession(session(name, "side", 3))),
+                Change::Mail(MailChange::PutSubscription(subscription(side.clone(), "slack/**", 3))),
+                put_member("lobby", agent_member(name), 4),
+                Change::Mail(MailChange::PutDelivery { delivery: delivery("hello", own), seq: Seq(1) }),
+                Change::Mail(MailChange::DeadLetterDelivery {
+                    mailbox: side,
+                    message: posted.clone(),
+                    reason: "not_acknowledged",
+                }),
+                Change::Run(RunChange::PutRun(Arc::new(ended(name, name, "c", 5, RunOutcome::Complete)))),
+            ]);
+        }
+        ports.change(vec![put_agent("new", "ann")]);
+        for old in ["first", "second"] {
+            let replaced = AgentChange::ReplaceAgent { old: agent_id(old), new: agent_id("new") };
+            ports.change(vec![Change::Agent(replaced)]);
+        }
+        ports.read(|s| {
+            for old in ["first", "second"] {
+                assert_eq!(s.agent(&agent_id(old))?, None);
+                assert_eq!(s.memberships(&agent_member(old))?, []);
+                assert_eq!(s.sessions(&agent_id(old))?, []);
+                assert_eq!(s.mail(&mailbox(old, None), ALL_MAIL)?, []);
+                assert_eq!(s.latest_runs(&agent_id(old), 9)?, []);
+            }
+            let sessions: Vec<_> =
+                s.sessions(&agent_id("new"))?.into_iter().map(|session| session.id).collect();
+            assert_eq!(sessions.iter().map(|id| id.as_str()).collect::<Vec<_>>(), ["main", "side"]);
+            assert_eq!(s.subscriptions_of(&mailbox("new", Some("side")))?.len(), 1);
+            let deliveries = s.deliveries(&message_id("hello"))?;
+            assert_eq!(deliveries.len(), 1, "mail of the second agent is removed with it");
+            assert_eq!(deliveries[0].mailbox, mailbox("new", None));
+            let letters: Vec<_> =
+                s.dead_letters(ALL_MAIL)?.into_iter().map(|letter| letter.mailbox).collect();
+            assert_eq!(letters, [Some(mailbox("new", Some("side")))]);
+            assert_eq!(s.latest_runs(&agent_id("new"), 9)?.len(), 2, "the runs of both");
             Ok(())
         });
     });

@@ -154,6 +154,11 @@ fn changes() -> Vec<Change> {
         Change::Room(RoomChange::PutMember(Arc::new(admin))),
         Change::Room(RoomChange::PutMember(Arc::new(member("den", person("bob"), 6)))),
         Change::Room(RoomChange::PutMember(Arc::new(member("den", agent_member("coder"), 6)))),
+        Change::Room(RoomChange::RenameMember {
+            room: room_id("lobby"),
+            member: person("ann"),
+            name: "Ann-2".into(),
+        }),
         Change::Room(RoomChange::RemoveMember(room_id("lobby"), person("ann"))),
         Change::Room(RoomChange::RemoveMember(room_id("lobby"), agent_member("coder"))),
         Change::Message(MessageChange::PutMessage(Arc::new(message("m2", "lobby", "ann", 2)))),
@@ -179,6 +184,7 @@ fn changes() -> Vec<Change> {
         Change::Upload(UploadChange::ForgetReleased(vec![BlobDigest([1; 32])])),
         Change::Agent(AgentChange::PutAgent(Arc::new(renamed_agent))),
         Change::Agent(AgentChange::RemoveAgent(agent_id("coder"))),
+        Change::Agent(AgentChange::ReplaceAgent { old: agent_id("coder"), new: agent_id("new") }),
         Change::Agent(AgentChange::PutGateway(Arc::new(gateway("laptop", "ann")))),
         Change::Agent(AgentChange::RemoveGateway(GatewayId::stored("laptop"))),
         Change::Task(TaskChange::PutTask(Arc::new(task("t", "lobby", person("ann"), 1)))),
@@ -261,7 +267,7 @@ fn changes() -> Vec<Change> {
 }
 
 /// Kinds of change that concern an entry of the cache.
-const CONCERNING: [&str; 14] = [
+const CONCERNING: [&str; 16] = [
     "EndSignIn",
     "EndSignInsOf",
     "MarkRead",
@@ -276,6 +282,8 @@ const CONCERNING: [&str; 14] = [
     "RemoveRoom",
     "RemoveRouter",
     "RemoveUser",
+    "RenameMember",
+    "ReplaceAgent",
 ];
 
 #[test]
@@ -372,6 +380,7 @@ fn kind(change: &Change) -> &'static str {
         Change::Room(RoomChange::PutRoom(..)) => "PutRoom",
         Change::Room(RoomChange::RemoveRoom(..)) => "RemoveRoom",
         Change::Room(RoomChange::PutMember(..)) => "PutMember",
+        Change::Room(RoomChange::RenameMember { .. }) => "RenameMember",
         Change::Room(RoomChange::RemoveMember(..)) => "RemoveMember",
         Change::Message(MessageChange::PutMessage(..)) => "PutMessage",
         Change::Message(MessageChange::Revise { .. }) => "Revise",
@@ -388,6 +397,7 @@ fn kind(change: &Change) -> &'static str {
         Change::Upload(UploadChange::ForgetReleased(..)) => "ForgetReleased",
         Change::Agent(AgentChange::PutAgent(..)) => "PutAgent",
         Change::Agent(AgentChange::RemoveAgent(..)) => "RemoveAgent",
+        Change::Agent(AgentChange::ReplaceAgent { .. }) => "ReplaceAgent",
         Change::Agent(AgentChange::PutGateway(..)) => "PutGateway",
         Change::Agent(AgentChange::RemoveGateway(..)) => "RemoveGateway",
         Change::Task(TaskChange::PutTask(..)) => "PutTask",

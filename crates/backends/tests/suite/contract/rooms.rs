@@ -29,6 +29,7 @@ fn a_room_keeps_every_field_and_is_replaced_as_a_whole() {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             ..room("lobby")
         };
         ports.change(vec![Change::Room(RoomChange::PutRoom(Arc::new(plain.clone())))]);
@@ -78,7 +79,7 @@ fn a_member_keeps_every_room_preference() {
 }
 
 #[test]
-fn a_member_has_the_current_name() {
+fn a_member_keeps_the_name_that_it_has_in_the_room() {
     each(|ports| {
         ports.change(vec![
             put_user("ann", 1),
@@ -90,16 +91,41 @@ fn a_member_has_the_current_name() {
         assert_eq!(ports.read(|s| s.members(&room_id("lobby"), 9, 0)), expected);
         let ann = User { display_name: "Ann Lee".into(), ..user("ann", 1) };
         let helper = Agent { name: "Helper".into(), ..agent("ann", "ann") };
+        let renamed = RoomChange::RenameMember {
+            room: room_id("lobby"),
+            member: agent_member("ann"),
+            name: "Helper-ann".into(),
+        };
         ports.change(vec![
             Change::Account(AccountChange::PutUser(Arc::new(ann))),
             Change::Agent(AgentChange::PutAgent(Arc::new(helper))),
+            Change::Room(renamed),
         ]);
         let names = ports.read(|s| {
             let user = s.member(&room_id("lobby"), &person("ann"))?.map(|member| member.name);
             let agent = s.memberships(&agent_member("ann"))?.pop().map(|member| member.name);
             Ok((user, agent))
         });
-        assert_eq!(names, (Some("Ann Lee".into()), Some("Helper".into())));
+        assert_eq!(names, (Some("Display ann".into()), Some("Helper-ann".into())));
+        let in_rooms = ports.read(|s| s.names_in_rooms());
+        let name = |member, name: &str| (room_id("lobby"), member, name.into());
+        let expected = [name(person("ann"), "Display ann"), name(agent_member("ann"), "Helper-ann")];
+        assert_eq!(in_rooms, expected);
+    });
+}
+
+#[test]
+fn a_name_is_found_by_its_key_in_one_room() {
+    each(|ports| {
+        ports.change(vec![put_user("ann", 1), put_user("bob", 1), put_member("lobby", person("ann"), 2)]);
+        let zoe = Member { name: "ZOË".into(), ..member("lobby", person("bob"), 3) };
+        ports.change(vec![Change::Room(RoomChange::PutMember(Arc::new(zoe)))]);
+        let has = |room: &str, key: &str, except: &str| {
+            ports.read(|s| s.has_member_named(&room_id(room), key, &person(except)))
+        };
+        assert!(has("lobby", "zoë", "ann") && has("lobby", "display ann", "bob"));
+        assert!(!has("lobby", "zoë", "bob"), "the member itself does not count");
+        assert!(!has("lobby", "zoe", "ann") && !has("other", "zoë", "ann"));
     });
 }
 

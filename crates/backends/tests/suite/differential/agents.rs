@@ -168,6 +168,7 @@ fn registration(dice: &mut Dice) -> AgentRegistration {
         model: dice.maybe(|_| "best".into()),
         slash_commands: dice.maybe(|_| Payload("[{\"name\":\"x\"}]".into())),
         mcp_servers: dice.maybe(|_| Payload("[\"a\"]".into())),
+        has_lasting_id: dice.maybe(|_| ()).is_some(),
     }
 }
 

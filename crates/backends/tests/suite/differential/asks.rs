@@ -401,6 +401,7 @@ fn room_changes(dice: &mut Dice, world: &World) -> RoomChanges {
         policy: dice
             .maybe(|dice| dice.one_of(&[AnswerPolicy::Mention, AnswerPolicy::Triage, AnswerPolicy::All])),
         system_prompt: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())).into(),
+        description: dice.maybe(|dice| dice.maybe(|dice| dice.one_of(&TEXTS).into())).into(),
         agent_command_role: dice.maybe(role),
         approve_role: dice.maybe(role),
         router: dice.once_in(3).then(|| dice.maybe(|dice| router(dice, world))).into(),

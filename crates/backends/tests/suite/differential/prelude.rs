@@ -207,6 +207,7 @@ pub fn registration(gateway: GatewayId, id: AgentId) -> AgentRegistration {
         model: None,
         slash_commands: None,
         mcp_servers: None,
+        has_lasting_id: true,
     }
 }
 

@@ -3,23 +3,40 @@
 use super::new_account::publish_user;
 use crate::Fault;
 use crate::changes::{AccountChange, CredentialChange};
+use crate::commands::rooms::names::{OwnNames, RoomNames};
 use crate::effects::EffectsBuilder;
 use crate::read_view::ReadView;
 use parlor_model::command::UserChanges;
-use parlor_model::{Event, MemberId, RoomId, User, UserId};
+use parlor_model::{Event, MemberId, RoomId, User};
 use std::sync::Arc;
 
-/// Loads the rooms of a user. A changed profile is published in them.
-pub fn rooms_of(user: &UserId, view: &mut ReadView<'_>) -> Result<Vec<RoomId>, Fault> {
-    let memberships = view.store.memberships(&MemberId::User(user.clone()))?;
-    Ok(memberships.into_iter().map(|member| member.room).collect())
+/// Rooms of a user, and the user's names there after a change of the profile.
+#[derive(Debug, Default)]
+pub struct ProfileRooms {
+    /// The changed profile is published in these rooms.
+    rooms: Vec<RoomId>,
+    names: RoomNames,
+}
+
+impl ProfileRooms {
+    pub fn load(user: &User, new_name: Option<&str>, view: &mut ReadView<'_>) -> Result<Self, Fault> {
+        let memberships = view.store.memberships(&MemberId::User(user.id.clone()))?;
+        let names = match new_name {
+            Some(name) => {
+                let names = OwnNames { name: name.into(), ..OwnNames::from(user) };
+                RoomNames::load(&names, &user.display_name, &memberships, view)?
+            }
+            None => RoomNames::default(),
+        };
+        Ok(Self { rooms: memberships.into_iter().map(|member| member.room).collect(), names })
+    }
 }
 
 /// Stores and publishes an account with these changes.
 pub fn change_account(
     mut user: User,
     changes: UserChanges,
-    rooms: Vec<RoomId>,
+    places: ProfileRooms,
     effects: &mut EffectsBuilder<'_>,
 ) -> Arc<User> {
     let profile = (user.display_name.clone(), user.avatar_url.clone());
@@ -46,7 +63,8 @@ pub fn change_account(
     let user = Arc::new(user);
     effects.change(AccountChange::PutUser(user.clone()));
     let profile_changed = profile != (user.display_name.clone(), user.avatar_url.clone());
-    publish_user(&user, rooms.into_iter().filter(|_| profile_changed), effects);
+    publish_user(&user, places.rooms.into_iter().filter(|_| profile_changed), effects);
+    places.names.apply(effects);
     user
 }
 

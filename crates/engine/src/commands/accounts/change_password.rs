@@ -1,6 +1,6 @@
 //! Changes the caller's own password.
 
-use super::account_changes::change_account;
+use super::account_changes::{ProfileRooms, change_account};
 use crate::audit;
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
@@ -34,7 +34,7 @@ impl Command for ChangePassword {
             return Err(Refusal::WrongCredentials);
         }
         let changes = UserChanges { password_hash: Some(self.password_hash), ..Default::default() };
-        let user = change_account(User::clone(&caller.user), changes, Vec::new(), effects);
+        let user = change_account(User::clone(&caller.user), changes, ProfileRooms::default(), effects);
         effects.audit(Action::PasswordChanged, Some(audit::user(&user)), None);
         Ok(user)
     }

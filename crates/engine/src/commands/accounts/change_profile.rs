@@ -1,6 +1,6 @@
 //! Changes the caller's own profile.
 
-use super::account_changes::{change_account, rooms_of};
+use super::account_changes::{ProfileRooms, change_account};
 use crate::Limits;
 use crate::commands::Command;
 use crate::commands::uploads::avatars::{forget_avatars, is_at};
@@ -10,13 +10,13 @@ use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
 use parlor_model::command::{ChangeProfile, UserChanges};
-use parlor_model::{Edit, Field, Refusal, RoomId, Scope, Upload, User};
+use parlor_model::{Edit, Field, Refusal, Scope, Upload, User};
 use std::sync::Arc;
 
 pub struct Facts {
     caller: Arc<AuthContext>,
     /// Rooms of the caller.
-    rooms: Vec<RoomId>,
+    rooms: ProfileRooms,
     /// Avatars that the caller uploaded; empty if the avatar stays.
     avatars: Vec<Upload>,
 }
@@ -39,7 +39,7 @@ impl Command for ChangeProfile {
     /// Allowed for every user.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let caller = caller.signed_in(Scope::Write)?;
-        let rooms = rooms_of(&caller.user.id, view)?;
+        let rooms = ProfileRooms::load(&caller.user, self.display_name.as_deref(), view)?;
         let avatars = match self.avatar_url.is_keep() {
             true => Vec::new(),
             false => view.store.avatars(&caller.user.id)?,
@@ -105,7 +105,7 @@ mod tests {
         let avatars = avatars.iter().map(|id| avatar(id)).collect();
         let avatar_url = shown.map_or(Edit::Clear, |url| Edit::Set(url.into()));
         let change = ChangeProfile { display_name: None, avatar_url };
-        let (user, effects) = decide(change, Facts { caller, rooms: Vec::new(), avatars })?;
+        let (user, effects) = decide(change, Facts { caller, rooms: ProfileRooms::default(), avatars })?;
         assert_eq!(user.avatar_url.as_deref(), shown);
         let removed = |change: &Change| match change {
             Change::Upload(UploadChange::RemoveUpload(id)) => Some(id.to_string()),

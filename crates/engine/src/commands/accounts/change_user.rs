@@ -1,6 +1,6 @@
 //! Changes an account.
 
-use super::account_changes::{change_account, rooms_of};
+use super::account_changes::{ProfileRooms, change_account};
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
@@ -9,13 +9,13 @@ use crate::validate::FieldErrors;
 use crate::{Limits, audit};
 use parlor_model::audit::Action;
 use parlor_model::command::{ChangeUser, UserChanges};
-use parlor_model::{Edit, EntityKind, Field, Refusal, RoomId, SiteRole, User};
+use parlor_model::{Edit, EntityKind, Field, Refusal, SiteRole, User};
 use std::sync::Arc;
 
 pub struct Facts {
     user: Arc<User>,
     /// Rooms of the user.
-    rooms: Vec<RoomId>,
+    rooms: ProfileRooms,
     /// Number of site admins.
     admins: u64,
 }
@@ -45,7 +45,8 @@ impl Command for ChangeUser {
             caller.person()?;
         }
         let user = view.user(&self.user)?.ok_or(Refusal::NotFound(EntityKind::User))?;
-        Ok(Facts { user, rooms: rooms_of(&self.user, view)?, admins: view.store.admins()? })
+        let rooms = ProfileRooms::load(&user, self.changes.display_name.as_deref(), view)?;
+        Ok(Facts { user, rooms, admins: view.store.admins()? })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<User>, Refusal> {
@@ -84,7 +85,7 @@ mod tests {
     use crate::commands::test_fixtures::{audited, decide};
 
     fn facts(role: SiteRole, admins: u64) -> Facts {
-        Facts { user: Arc::new(User { role, ..user("ann") }), rooms: vec![RoomId::stored("lobby")], admins }
+        Facts { user: Arc::new(User { role, ..user("ann") }), rooms: ProfileRooms::default(), admins }
     }
 
     fn change(changes: UserChanges) -> ChangeUser {

@@ -22,7 +22,7 @@ impl Command for CreateUser {
     /// Allowed for site admins and the operator.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<AccountFacts, PermitError> {
         caller.site_admin()?;
-        Ok(AccountFacts::load(&self.account.username, view)?)
+        Ok(AccountFacts::load(&self.account, view)?)
     }
 
     fn decide(self, facts: AccountFacts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<User>, Refusal> {

@@ -3,6 +3,7 @@
 use super::welcome::Welcome;
 use crate::Fault;
 use crate::changes::AccountChange;
+use crate::commands::rooms::names::OwnNames;
 use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
@@ -21,11 +22,17 @@ pub struct AccountFacts {
 }
 
 impl AccountFacts {
-    pub fn load(username: &str, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+    pub fn load(account: &NewUser, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+        let username = &account.username;
+        let names = OwnNames {
+            name: account.display_name.as_ref().unwrap_or(username).clone(),
+            handle: username.clone(),
+            username: username.clone(),
+        };
         Ok(Self {
             name_taken: view.store.user_named(username)?.is_some(),
             admins: view.store.admins()?,
-            welcome: Welcome::load(view)?,
+            welcome: Welcome::load(&names, view)?,
         })
     }
 }

@@ -28,7 +28,7 @@ impl Command for SetUp {
 
     /// Allowed for everyone. `decide` checks the token, which is the permission.
     fn permit(&self, _caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        let account = AccountFacts::load(&self.account.username, view)?;
+        let account = AccountFacts::load(&self.account, view)?;
         Ok(Facts { account, offer: view.store.setup()? })
     }
 

@@ -5,6 +5,7 @@ use crate::changes::RoomChange;
 use crate::commands::agents::existing_agent::publish_agent;
 use crate::commands::agents::new_agent::{new_agent, store_new_agent};
 use crate::commands::rooms::members::{load_for_event, member, members_for_event};
+use crate::commands::rooms::names::OwnNames;
 use crate::commands::runs;
 use crate::effects::EffectsBuilder;
 use crate::read_view::WriterView;
@@ -23,6 +24,8 @@ pub const HUB: &str = "hub";
 /// The welcome room and its guide, as stored now.
 pub struct Welcome {
     room: Option<Arc<Room>>,
+    /// Name of the new user in the existing room.
+    name: Option<Box<str>>,
     members: Vec<Member>,
     guide_exists: bool,
     guide_is_member: bool,
@@ -32,13 +35,18 @@ pub struct Welcome {
 
 impl Welcome {
     /// Returns `None` if the hub does not welcome new users.
-    pub fn load(view: &mut WriterView<'_>) -> Result<Option<Self>, Fault> {
+    pub fn load(names: &OwnNames, view: &mut WriterView<'_>) -> Result<Option<Self>, Fault> {
         if !view.limits.welcome {
             return Ok(None);
         }
         let (room, guide) = (RoomId::stored(ROOM), AgentId::stored(GUIDE));
+        let found = view.room(&room)?;
+        // The new account has no id yet.
+        let new = MemberId::User(UserId::stored(""));
+        let name = found.as_ref().map(|room| names.in_room(room, &new, view)).transpose()?;
         Ok(Some(Self {
-            room: view.room(&room)?,
+            room: found,
+            name,
             members: load_for_event(&room, view)?,
             guide_exists: view.agent(&guide)?.is_some(),
             guide_is_member: view.store.member(&room, &MemberId::Agent(guide))?.is_some(),
@@ -52,13 +60,15 @@ impl Welcome {
         let first = admins == 0 && user.role == SiteRole::Admin;
         let room = match self.room {
             Some(room) => room,
-            None if first && !self.guide_exists => create_room(user, effects),
+            None if first && !self.guide_exists => create_room(user, &mut self.members, effects),
             // The room was removed on purpose; it is not created again.
             None => return,
         };
         let role = if first { RoomRole::Owner } else { RoomRole::Member };
         let new = MemberId::User(user.id.clone());
-        let mut member = member(&room, new.clone(), role, &user.into(), effects.now);
+        let names = OwnNames::from(user);
+        let name = self.name.take().unwrap_or_else(|| names.among(&self.members));
+        let mut member = member(&room, new.clone(), role, (name, &names), effects.now);
         member.read_through = self.head;
         self.members.push(member.clone());
         effects.change(RoomChange::PutMember(Arc::new(member)));
@@ -74,8 +84,8 @@ impl Welcome {
     }
 }
 
-/// Creates the welcome room with the guide as its first member.
-fn create_room(owner: &User, effects: &mut EffectsBuilder<'_>) -> Arc<Room> {
+/// Creates the welcome room with the guide as its first member, and adds the guide to `members`.
+fn create_room(owner: &User, members: &mut Vec<Member>, effects: &mut EffectsBuilder<'_>) -> Arc<Room> {
     let guide = create_guide(owner, effects);
     let now = effects.now;
     let room = Arc::new(Room {
@@ -89,14 +99,17 @@ fn create_room(owner: &User, effects: &mut EffectsBuilder<'_>) -> Arc<Room> {
         router: None,
         frozen: None,
         project_root: None,
+        description: None,
         created_by: owner.id.clone(),
         created_at: now,
         updated_at: now,
     });
     effects.change(RoomChange::PutRoom(room.clone()));
     let new = MemberId::Agent(guide.id.clone());
-    let membership = member(&room, new.clone(), RoomRole::Member, &(&*guide).into(), now);
-    let members = members_for_event(std::slice::from_ref(&membership));
+    let names = OwnNames::of_agent(&guide, owner);
+    let membership = member(&room, new.clone(), RoomRole::Member, (names.name.clone(), &names), now);
+    members.push(membership.clone());
+    let members = members_for_event(members);
     effects.change(RoomChange::PutMember(Arc::new(membership)));
     let change = MemberChange::Added(new);
     effects.publish(Event::MembersChanged { room: room.clone(), change, members });

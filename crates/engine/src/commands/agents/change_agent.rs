@@ -30,7 +30,7 @@ impl Command for ChangeAgent {
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let own = view.own_agent(caller, &self.id, Scope::Agents)?;
         let subscriptions = view.store.subscriptions_of(&Mailbox::of(self.id.clone()))?;
-        Ok(Facts { own: ExistingAgent::load(own.agent, view)?, subscriptions })
+        Ok(Facts { own: ExistingAgent::load(own.agent, self.profile.name.as_deref(), view)?, subscriptions })
     }
 
     fn decide(
@@ -56,7 +56,10 @@ mod tests {
     /// An agent that is a member of the room `lobby`.
     fn in_lobby(agent: &Agent) -> Facts {
         let rooms = vec![RoomId::stored("lobby")];
-        Facts { own: ExistingAgent { agent: agent.clone().into(), rooms }, subscriptions: Vec::new() }
+        Facts {
+            own: ExistingAgent { agent: agent.clone().into(), rooms, names: Default::default() },
+            subscriptions: Vec::new(),
+        }
     }
 
     #[test]

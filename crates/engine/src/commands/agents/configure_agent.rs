@@ -68,7 +68,7 @@ impl Command for ConfigureAgent {
         let id = &self.registration.id;
         let target = match view.agent(id)? {
             Some(agent) if agent.owner == self.owner && (is_hosted_by_hub(&agent) || !agent.is_hosted()) => {
-                Target::Existing(ExistingAgent::load(agent, view)?)
+                Target::Existing(ExistingAgent::load(agent, Some(&self.registration.name), view)?)
             }
             Some(_) => return Err(Refusal::BelongsToAnother(EntityKind::Agent).into()),
             None if !self.creates => return Err(Refusal::NotFound(EntityKind::Agent).into()),

@@ -3,9 +3,10 @@
 use crate::Fault;
 use crate::HUB;
 use crate::changes::AgentChange;
+use crate::commands::rooms::names::{OwnNames, RoomNames};
 use crate::effects::EffectsBuilder;
 use crate::read_view::ReadView;
-use parlor_model::{Agent, AgentId, Event, EventAudience, MemberId, RoomId};
+use parlor_model::{Agent, Event, EventAudience, MemberId, RoomId};
 use std::sync::Arc;
 
 /// An agent before its change.
@@ -13,18 +14,30 @@ pub struct ExistingAgent {
     pub agent: Arc<Agent>,
     /// Rooms of the agent, in which its change is published.
     pub rooms: Vec<RoomId>,
+    /// Its names in these rooms after the change.
+    pub names: RoomNames,
 }
 
 impl ExistingAgent {
-    pub fn load(agent: Arc<Agent>, view: &mut ReadView<'_>) -> Result<Self, Fault> {
-        Ok(Self { rooms: rooms_of(&agent.id, view)?, agent })
+    /// `new_name` is the name of the agent after the change, if the change names it.
+    pub fn load(agent: Arc<Agent>, new_name: Option<&str>, view: &mut ReadView<'_>) -> Result<Self, Fault> {
+        let memberships = view.store.memberships(&MemberId::Agent(agent.id.clone()))?;
+        let names = match new_name {
+            Some(name) => {
+                let names = OwnNames { name: name.into(), ..OwnNames::load_agent(&agent, view)? };
+                RoomNames::load(&names, &agent.name, &memberships, view)?
+            }
+            None => RoomNames::default(),
+        };
+        Ok(Self { rooms: memberships.into_iter().map(|member| member.room).collect(), names, agent })
     }
 
     /// Stores and publishes the new state of the agent.
-    pub fn replace(&self, new: Agent, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
+    pub fn replace(self, new: Agent, effects: &mut EffectsBuilder<'_>) -> Arc<Agent> {
         let new = Arc::new(new);
         effects.change(AgentChange::PutAgent(new.clone()));
         publish_agent(&new, Some(&self.agent), &self.rooms, effects);
+        self.names.apply(effects);
         new
     }
 }
@@ -32,11 +45,6 @@ impl ExistingAgent {
 /// Whether the hub itself hosts the agent.
 pub fn is_hosted_by_hub(agent: &Agent) -> bool {
     agent.host.gateway.as_ref().is_some_and(|gateway| gateway.as_str() == HUB)
-}
-
-fn rooms_of(id: &AgentId, view: &mut ReadView<'_>) -> Result<Vec<RoomId>, Fault> {
-    let memberships = view.store.memberships(&MemberId::Agent(id.clone()))?;
-    Ok(memberships.into_iter().map(|member| member.room).collect())
 }
 
 /// Publishes a new or changed agent to all users who can see it or could see it before. If only the host's

@@ -29,7 +29,7 @@ impl Command for HostAgent {
         caller.operator()?;
         view.user(&self.owner)?.ok_or(Refusal::NotFound(EntityKind::User))?;
         let existing = match view.agent(&self.registration.id)? {
-            Some(agent) => Some(ExistingAgent::load(agent, view)?),
+            Some(agent) => Some(ExistingAgent::load(agent, Some(&self.registration.name), view)?),
             None => {
                 require_own_family(&self.registration.id, &self.owner, view)?;
                 None

@@ -8,6 +8,7 @@ pub mod existing_agent;
 mod host_agent;
 mod move_agent;
 pub mod new_agent;
+mod predecessors;
 mod profile;
 mod register_agent;
 mod registration;

@@ -1,7 +1,9 @@
 //! Registers an agent of a connected gateway.
 
+use super::existing_agent::publish_agent;
 use super::existing_agent::{ExistingAgent, is_hosted_by_hub};
 use super::new_agent::{NewAgent, put_new_agent, require_own_family};
+use super::predecessors::Predecessors;
 use super::registration::{host_of, validate_registration};
 use crate::Limits;
 use crate::changes::AgentChange;
@@ -21,7 +23,8 @@ pub struct Facts {
 /// The agent that is changed or created.
 enum Target {
     Existing(ExistingAgent),
-    New(NewAgent),
+    /// Created, in place of its predecessors if it has any.
+    New(NewAgent, Predecessors),
 }
 
 impl Command for RegisterAgent {
@@ -33,19 +36,26 @@ impl Command for RegisterAgent {
     }
 
     /// Requires the caller's own gateway, and an agent that the caller owns or that does not exist yet. An agent
-    /// that the hub itself hosts cannot be registered through a gateway, not even by its owner.
+    /// that the hub itself hosts cannot be registered through a gateway, not even by its owner. A new agent whose gateway
+    /// gives it a new id at each start replaces the owner's offline agents of this kind with its name.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let id = &self.registration.id;
         let own = view.own_gateway(caller, &self.registration.gateway, Scope::Hosting)?;
         let user = &own.caller.user.id;
         let target = match view.agent(id)? {
             Some(agent) if agent.owner == *user && !is_hosted_by_hub(&agent) => {
-                Target::Existing(ExistingAgent::load(agent, view)?)
+                Target::Existing(ExistingAgent::load(agent, Some(&self.registration.name), view)?)
             }
             Some(_) => return Err(Refusal::BelongsToAnother(EntityKind::Agent).into()),
             None => {
                 require_own_family(id, user, view)?;
-                Target::New(NewAgent::load(id, user, view)?)
+                let predecessors = match self.registration.has_lasting_id {
+                    true => Predecessors::default(),
+                    false => Predecessors::load(id, &self.registration.name, user, view)?,
+                };
+                let mut new = NewAgent::load(id, user, view)?;
+                new.agent_count -= predecessors.count();
+                Target::New(new, predecessors)
             }
         };
         Ok(Facts { gateway: own.gateway, target })
@@ -57,7 +67,7 @@ impl Command for RegisterAgent {
             gateway.pending_removals.retain(|id| *id != new.id);
             effects.change(AgentChange::PutGateway(Arc::new(gateway)));
             // An agent that was created again since its removal is registered normally.
-            if let Target::New(_) = target {
+            if let Target::New(..) = target {
                 return Ok(Registered::Dismissed(new.id));
             }
         }
@@ -67,9 +77,17 @@ impl Command for RegisterAgent {
                 let agent = Agent { name: new.name, host, ..Agent::clone(&existing.agent) };
                 existing.replace(agent, effects)
             }
-            Target::New(facts) => {
+            Target::New(facts, predecessors) => {
                 let agent = Agent { host, ..facts.agent(new.id, &new.name, effects.now)? };
-                put_new_agent(agent, &[], facts.globstar_patterns, effects)?.agent
+                if predecessors.count() == 0 {
+                    put_new_agent(agent, &[], facts.globstar_patterns, effects)?.agent
+                } else {
+                    let agent = Arc::new(predecessors.describe(agent));
+                    effects.change(AgentChange::PutAgent(agent.clone()));
+                    publish_agent(&agent, None, &[], effects);
+                    predecessors.replace(&agent, effects);
+                    agent
+                }
             }
         };
         Ok(Registered::Agent(agent))
@@ -91,11 +109,13 @@ mod tests {
 
     fn new() -> Target {
         let owner = UserId::stored("ann");
-        Target::New(NewAgent { owner, is_id_of_user: false, agent_count: 0, globstar_patterns: 0 })
+        let new = NewAgent { owner, is_id_of_user: false, agent_count: 0, globstar_patterns: 0 };
+        Target::New(new, Predecessors::default())
     }
 
     fn existing(agent: &Agent) -> Target {
-        Target::Existing(ExistingAgent { agent: agent.clone().into(), rooms: Vec::new() })
+        let (rooms, names) = (Vec::new(), Default::default());
+        Target::Existing(ExistingAgent { agent: agent.clone().into(), rooms, names })
     }
 
     #[test]

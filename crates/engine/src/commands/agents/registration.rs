@@ -37,5 +37,6 @@ pub fn host_of(new: &AgentRegistration, now: Time) -> AgentHost {
         slash_commands: new.slash_commands.clone(),
         mcp_servers: new.mcp_servers.clone(),
         seen_at: Some(now),
+        has_lasting_id: new.has_lasting_id,
     }
 }

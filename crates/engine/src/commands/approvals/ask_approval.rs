@@ -13,8 +13,8 @@ use crate::validate::FieldErrors;
 use parlor_model::approval::MAX_APPROVAL_WAIT;
 use parlor_model::command::AskApproval;
 use parlor_model::{
-    Agent, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decision, EntityKind, Event, Field, MemberId,
-    Refusal, Room, Run, RunState,
+    Agent, Approval, ApprovalId, ApprovalKind, ApprovalRule, Decision, EntityKind, Event, Field, Refusal,
+    Room, Run, RunState,
 };
 use std::sync::Arc;
 
@@ -52,14 +52,12 @@ impl Command for AskApproval {
     ) -> Result<Option<Facts>, PermitError> {
         caller.operator()?;
         let Some(run) = view.store.run(&self.run)? else { return Ok(None) };
-        let agent = view.agent(&run.agent)?;
         let place = match run.room() {
             Some(room) => {
-                let member = view.store.member(room, &MemberId::Agent(run.agent.clone()))?;
-                let room = view.room(room)?.filter(|_| member.is_some());
-                agent.zip(room).map(|(agent, room)| (agent, Some(room)))
+                let agent = view.agent_named_in(room, &run.agent)?;
+                agent.zip(view.room(room)?).map(|(agent, room)| (agent, Some(room)))
             }
-            None => agent.map(|agent| (agent, None)),
+            None => view.agent(&run.agent)?.map(|agent| (agent, None)),
         };
         let mut earlier = view.store.approvals_called(&self.gateway, &self.request)?;
         earlier.retain(|approval| approval.run == run.id || approval.decision.is_none());

@@ -29,7 +29,7 @@ impl Command for Register {
     /// Allowed for everyone with the token of an open invitation, and for everyone if registration is open.
     fn permit(&self, _caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let invitation = view.registration(self.token.as_ref())?;
-        Ok(Facts { invitation, account: AccountFacts::load(&self.account.username, view)? })
+        Ok(Facts { invitation, account: AccountFacts::load(&self.account, view)? })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<User>, Refusal> {

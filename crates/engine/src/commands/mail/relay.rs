@@ -128,7 +128,7 @@ impl Command for Relay {
     }
 }
 
-/// The caller's agent in the room that the author's name or id names, if there is one.
+/// The caller's agent in the room that the author's name or id names, if there is one, with its name in the room.
 fn author_agent(
     relay: &Relay,
     account: &InRoom,
@@ -138,8 +138,8 @@ fn author_agent(
     for named in members.iter().filter(|member| mention::is_named(*member, &relay.author)) {
         let MemberId::Agent(id) = &named.member else { continue };
         let agent = view.agent(id)?;
-        if let Some(agent) = agent.filter(|agent| agent.owner == account.caller.user.id) {
-            return Ok(Some(agent));
+        if agent.is_some_and(|agent| agent.owner == account.caller.user.id) {
+            return view.agent_named_in(&account.room.id, id);
         }
     }
     Ok(None)

@@ -24,7 +24,7 @@ use parlor_model::{
 use std::sync::Arc;
 
 pub struct Facts {
-    /// The caller's agent that sends the message; `None` for an external source.
+    /// The caller's agent that sends the message, in a room with its name there; `None` for an external source.
     sender: Option<Arc<Agent>>,
     target: Target,
     /// The idempotency key of the message in its source with its first use, if any.
@@ -55,7 +55,7 @@ impl Command for Route {
     /// Site admins and keys with the `sources` scope may also send as a source, but not to a room.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let account = caller.auth.clone().ok_or(Refusal::NotSignedIn)?;
-        let sender = match AgentId::parse(&self.from) {
+        let mut sender = match AgentId::parse(&self.from) {
             Ok(id) => view.routed_agent(&id)?,
             Err(_) => None,
         };
@@ -71,7 +71,11 @@ impl Command for Route {
         }
         let target = match self.path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
             Some(id) => match view.routed_room(&id)? {
-                Some(room) => target_in_room(self, sender.as_deref(), room, view)?,
+                Some(room) => {
+                    let (named, recipients) = in_room(self, sender.as_deref(), &room, view)?;
+                    sender = Some(named);
+                    Target::Room(room, recipients)
+                }
                 None => Target::Path(Vec::new()),
             },
             None => Target::Path(reachable_mailboxes(&self.path, sender.as_deref(), &account.user.id, view)?),
@@ -140,20 +144,21 @@ impl Command for Route {
     }
 }
 
-/// The recipients in a room. A source cannot be a member of a room.
-fn target_in_room(
+/// The sender with its name in a room, and the recipients there. A source cannot be a member of a room.
+fn in_room(
     route: &Route,
     sender: Option<&Agent>,
-    room: Arc<Room>,
+    room: &Room,
     view: &mut WriterView<'_>,
-) -> Result<Target, PermitError> {
-    let Some(sender) = sender else { return Err(Refusal::NotAMember { room: room.id.clone() }.into()) };
-    if !view.agents_in(&room)?.contains(&sender.id) {
-        return Err(Refusal::NotAMember { room: room.id.clone() }.into());
-    }
+) -> Result<(Arc<Agent>, Recipients), PermitError> {
+    let named = match sender {
+        Some(sender) => view.agent_named_in(&room.id, &sender.id)?,
+        None => None,
+    };
+    let named = named.ok_or(Refusal::NotAMember { room: room.id.clone() })?;
     let text = route.text.as_deref().unwrap_or_default();
-    let recipients = Recipients::of_agent_message(text, &[], &sender.id, &room, view)?;
-    Ok(Target::Room(room, recipients))
+    let recipients = Recipients::of_agent_message(text, &[], &named.id, room, view)?;
+    Ok((named, recipients))
 }
 
 /// The mailboxes that subscribe to the path and that the sender may reach. `behind` is the account that
@@ -257,6 +262,7 @@ mod tests {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             created_by: user("ann").id,
             created_at: Time(1),
             updated_at: Time(1),

@@ -69,7 +69,8 @@ fn only_agent_named(
     match room {
         Some(room) => {
             for id in view.agents_in(room)?.iter() {
-                agents.extend(view.agent(id)?.map(|agent| (id.clone(), agent.name.clone())));
+                agents
+                    .extend(view.agent_named_in(&room.id, id)?.map(|agent| (id.clone(), agent.name.clone())));
             }
         }
         None => {

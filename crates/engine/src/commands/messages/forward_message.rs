@@ -72,7 +72,7 @@ impl Command for ForwardMessage {
             forwarded: Some(forwarded),
             attachments,
             client_message_id: self.client_message_id,
-            ..effects.message(destination, from, user.display_name.clone(), original.text.clone())
+            ..effects.message(destination, from, sender.member.name.clone(), original.text.clone())
         };
         Ok(recipients.deliver(message, &sender, idempotency.as_ref(), effects))
     }

@@ -3,8 +3,8 @@
 use super::attachments::{load_attachable, require_attachable};
 use super::recipients::Recipients;
 use crate::changes::RoomChange;
-use crate::commands::rooms::members::NameAndHandle;
 use crate::commands::rooms::members::{member, members_for_event};
+use crate::commands::rooms::names::OwnNames;
 use crate::effects::EffectsBuilder;
 use crate::permission::AuthContext;
 use crate::permission::{CallerContext, InRoom, PermitError};
@@ -25,6 +25,7 @@ const TITLE_CHARS: usize = 60;
 pub struct NewChat {
     caller: Arc<AuthContext>,
     agent: Arc<Agent>,
+    agent_names: OwnNames,
     text: Arc<str>,
     attachments: Vec<Box<str>>,
     /// The named uploads that exist.
@@ -43,7 +44,8 @@ impl NewChat {
         let agent = view.own_or_shared_agent(caller, agent, Scope::Write)?;
         let uploads = load_attachable(attachments, view.store)?;
         let caller = caller.signed_in(Scope::Write)?;
-        Ok(Self { caller, agent, text, attachments: attachments.to_vec(), uploads })
+        let agent_names = OwnNames::load_agent(&agent, view)?;
+        Ok(Self { caller, agent, agent_names, text, attachments: attachments.to_vec(), uploads })
     }
 
     /// Creates the room and posts the message.
@@ -64,26 +66,28 @@ impl NewChat {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             created_by: user.id.clone(),
             created_at: now,
             updated_at: now,
         });
-        let own = NameAndHandle { name: user.display_name.clone(), handle: user.username.clone() };
-        let its = NameAndHandle { name: agent.name.clone(), handle: agent.id.as_str().into() };
-        let members = [
-            member(&room, MemberId::User(user.id.clone()), RoomRole::Owner, &own, now),
-            member(&room, MemberId::Agent(agent.id.clone()), RoomRole::Member, &its, now),
-        ];
+        let (own, its) = (OwnNames::from(&**user), self.agent_names);
+        let owner = (own.name.clone(), &own);
+        let owner = member(&room, MemberId::User(user.id.clone()), RoomRole::Owner, owner, now);
+        let addressed = (its.among(std::slice::from_ref(&owner)), &its);
+        let addressed = member(&room, MemberId::Agent(agent.id.clone()), RoomRole::Member, addressed, now);
+        let members = [owner, addressed];
         effects.change(RoomChange::PutRoom(room.clone()));
         let event_members = members_for_event(&members);
         let [owner, addressed] = members.map(Arc::new);
+        let its_name = addressed.name.clone();
         for member in [owner.clone(), addressed] {
             let change = MemberChange::Added(member.member.clone());
             effects.change(RoomChange::PutMember(member));
             let (room, members) = (room.clone(), event_members.clone());
             effects.publish(Event::MembersChanged { room, change, members });
         }
-        let recipients = Recipients::only(&agent);
+        let recipients = Recipients::only(&agent, its_name);
         let (destination, from) = (Destination::Room(room.id.clone()), Sender::User(user.id.clone()));
         let message = Message {
             mentions: recipients.mentions.clone(),

@@ -75,7 +75,7 @@ impl Command for Post {
         let user = &sender.caller.user;
         let (from, name) = match &author {
             Some(author) => (Sender::Agent(author.agent.id.clone()), author.agent.name.clone()),
-            None => (Sender::User(user.id.clone()), user.display_name.clone()),
+            None => (Sender::User(user.id.clone()), sender.member.name.clone()),
         };
         if let Some(first) = id.first_receipt(&self, &from, effects)? {
             return Ok(first);
@@ -129,9 +129,8 @@ impl Author {
         let owner = &sender.caller.user.id;
         let agent = view.agent(&author.agent)?.filter(|agent| agent.owner == *owner);
         let agent = agent.ok_or(Refusal::NotFound(EntityKind::Agent))?;
-        if !view.agents_in(&sender.room)?.contains(&agent.id) {
-            return Err(Refusal::NotAMember { room: sender.room.id.clone() }.into());
-        }
+        let not_a_member = Refusal::NotAMember { room: sender.room.id.clone() };
+        let agent = view.agent_named_in(&sender.room.id, &agent.id)?.ok_or(not_a_member)?;
         let standing = StandingChain::load(&agent.id, &sender.room.id, view)?;
         let open = match &standing {
             StandingChain::Open(lineage) => Some(lineage),

@@ -112,8 +112,8 @@ impl Recipients {
     }
 
     /// Addresses one agent, in a new room: it has spent no budget there, and no mailbox subscribes to the room.
-    pub fn only(agent: &Agent) -> Self {
-        let mention = Mention { member: MemberId::Agent(agent.id.clone()), name: agent.name.clone() };
+    pub fn only(agent: &Agent, name: Box<str>) -> Self {
+        let mention = Mention { member: MemberId::Agent(agent.id.clone()), name };
         let candidate = Candidate {
             agent: agent.clone(),
             addressed: AddressedBy::Directly,

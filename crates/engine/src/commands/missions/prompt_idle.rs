@@ -14,8 +14,8 @@ use crate::routing_index::Recipient;
 use parlor_model::command::{Posted, PromptIdle};
 use parlor_model::mission::SOURCE;
 use parlor_model::{
-    AddressedBy, Destination, EntityKind, IdlePrompt, MemberId, Mention, Message, Mission, MissionScope,
-    Refusal, Room, RoomRole, Sender, User,
+    AddressedBy, Destination, EntityKind, IdlePrompt, Member, MemberId, Mention, Message, Mission,
+    MissionScope, Refusal, Room, RoomRole, Sender,
 };
 use std::sync::Arc;
 
@@ -23,10 +23,10 @@ pub struct Facts {
     mission: Mission,
     /// Room of the mission.
     room: Arc<Room>,
-    /// User who set the mission.
-    creator: Arc<User>,
-    /// Role of the creator in the room.
-    creator_role: RoomRole,
+    /// Membership of the user who set the mission.
+    creator: Arc<Member>,
+    /// Name in the room of the agent to prompt.
+    agent_name: Box<str>,
     /// The agent to prompt.
     candidate: Candidate,
     /// Idle prompt that applies to the agent, if any.
@@ -52,11 +52,11 @@ impl Command for PromptIdle {
             return Err(no_mission().into());
         }
         let creator = view.user(&mission.created_by)?.ok_or_else(no_mission)?;
-        let creator_role = match view.member(&room.id, &creator.id)? {
-            Some(member) if member.role >= RoomRole::Admin => member.role,
+        let creator = match view.member(&room.id, &creator.id)? {
+            Some(member) if member.role >= RoomRole::Admin => member,
             _ => return Err(no_mission().into()),
         };
-        view.agent_in_room(&self.agent, &room.id)?;
+        let agent_name = view.agent_in_room(&self.agent, &room.id)?.name;
         let candidate = Candidate::load(&self.agent, AddressedBy::Directly, &room, view)?;
         let candidate = candidate.ok_or(Refusal::NotFound(EntityKind::Agent))?;
         let overridden = view.store.idle(&mission.mission_scope, &self.agent)?;
@@ -64,18 +64,18 @@ impl Command for PromptIdle {
         let idle = mission.idle(&self.agent, overridden.as_ref(), own.as_ref());
         let is_busy = view.store.has_open_run(&self.agent)?;
         let mailboxes = mailboxes(&view.agents_in(&room)?, &room, view);
-        Ok(Facts { mission, room, creator, creator_role, candidate, idle, is_busy, mailboxes })
+        Ok(Facts { mission, room, creator, agent_name, candidate, idle, is_busy, mailboxes })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Posted, Refusal> {
-        let Facts { mission, room, creator, creator_role, candidate, idle, is_busy, mailboxes } = facts;
+        let Facts { mission, room, creator, agent_name, candidate, idle, is_busy, mailboxes } = facts;
         let idle = idle.ok_or(Refusal::NotFound(EntityKind::Override))?;
         let prompted_at = mission.agent(&self.agent).and_then(|known| known.prompted_at);
         let too_soon = prompted_at.is_some_and(|at| effects.now < at.plus(idle.idle_timeout()));
         let limit_reached = mission.prompts >= Mission::MAX_PROMPTS;
         let addressed = Addressed {
             room: &room,
-            sender_role: Some(creator_role),
+            sender_role: Some(creator.role),
             candidates: std::slice::from_ref(&candidate),
             replies_last_minute: 0,
         };
@@ -85,14 +85,15 @@ impl Command for PromptIdle {
             return Err(Refusal::Forbidden);
         }
         effects.change(MissionChange::PutMission(Arc::new(mission.prompted(&self.agent, effects.now))));
-        let (destination, sender) = (Destination::Room(room.id.clone()), Sender::User(creator.id.clone()));
+        let (destination, sender) =
+            (Destination::Room(room.id.clone()), Sender::User(mission.created_by.clone()));
         let text = mission.prompt(&self.agent, &idle).into();
-        let mention = Mention { member: MemberId::Agent(self.agent), name: candidate.agent.name.clone() };
+        let mention = Mention { member: MemberId::Agent(self.agent), name: agent_name };
         let message = Arc::new(Message {
             mentions: vec![mention],
             source: SOURCE.into(),
             external_id: Some(mission.id.as_str().into()),
-            ..effects.message(destination, sender, creator.display_name.clone(), text)
+            ..effects.message(destination, sender, creator.name.clone(), text)
         });
         let posted = put_message(message.clone(), deliveries(&message, &mailboxes, &[]), None, effects);
         create_runs(&message, None, None, addressed, effects);

@@ -1,7 +1,8 @@
 //! Adds a user or an agent to a room.
 
 use super::audit::{in_room_as, member_subject};
-use super::members::{NameAndHandle, load_for_event, member, members_for_event};
+use super::members::{load_for_event, member, members_for_event};
+use super::names::OwnNames;
 use crate::Limits;
 use crate::changes::RoomChange;
 use crate::commands::Command;
@@ -18,7 +19,9 @@ use std::sync::Arc;
 
 pub struct Facts {
     admin: InRoom,
-    names: NameAndHandle,
+    names: OwnNames,
+    /// Name of the new member in the room.
+    name: Box<str>,
     /// Whether the user or agent is a member already.
     is_member: bool,
     /// Current members, as far as the event needs them.
@@ -66,20 +69,24 @@ impl Command for AddMember {
         }
         let names = match &self.member {
             MemberId::User(user) => {
-                NameAndHandle::from(&*view.user(user)?.ok_or(Refusal::NotFound(EntityKind::User))?)
+                OwnNames::from(&*view.user(user)?.ok_or(Refusal::NotFound(EntityKind::User))?)
             }
             MemberId::Agent(agent) => match &own_agent {
-                Some(own) => NameAndHandle::from(&**own),
-                None => NameAndHandle::from(&*view.own_or_shared_agent(caller, agent, Scope::Write)?),
+                Some(own) => OwnNames::load_agent(own, view)?,
+                None => {
+                    let shared = view.own_or_shared_agent(caller, agent, Scope::Write)?;
+                    OwnNames::load_agent(&shared, view)?
+                }
             },
         };
+        let name = names.in_room(&admin.room, &self.member, view)?;
         let is_member = view.store.member(&self.room, &self.member)?.is_some();
         let members = load_for_event(&self.room, view)?;
-        Ok(Facts { admin, names, is_member, members, head: view.head.seq })
+        Ok(Facts { admin, names, name, is_member, members, head: view.head.seq })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Member>, Refusal> {
-        let Facts { admin: InRoom { room, .. }, names, is_member, mut members, head } = facts;
+        let Facts { admin: InRoom { room, .. }, names, name, is_member, mut members, head } = facts;
         if is_member {
             return Err(Refusal::AlreadyExists(EntityKind::Member));
         }
@@ -87,7 +94,7 @@ impl Command for AddMember {
             // Earlier messages count as read for a new member.
             read_through: head,
             role_description: self.description,
-            ..member(&room, self.member.clone(), self.role, &names, effects.now)
+            ..member(&room, self.member.clone(), self.role, (name, &names), effects.now)
         };
         members.push(new.clone());
         let new = Arc::new(new);

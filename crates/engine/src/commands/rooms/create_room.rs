@@ -1,7 +1,8 @@
 //! Creates a room that the caller owns.
 
 use super::audit::room_subject;
-use super::members::{NameAndHandle, member, members_for_event};
+use super::members::{member, members_for_event};
+use super::names::OwnNames;
 use super::room_settings;
 use crate::Limits;
 use crate::changes::RoomChange;
@@ -14,7 +15,7 @@ use crate::validate::FieldErrors;
 use parlor_model::audit::Action;
 use parlor_model::command::CreateRoom;
 use parlor_model::{
-    AnswerPolicy, EntityKind, Event, Field, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind,
+    AnswerPolicy, EntityKind, Event, Field, Member, MemberChange, MemberId, Refusal, Room, RoomId, RoomKind,
     RoomRole, Scope, User,
 };
 use std::sync::Arc;
@@ -64,20 +65,21 @@ impl Command for CreateRoom {
             router: None,
             frozen: None,
             project_root: None,
+            description: None,
             created_by: creator.id.clone(),
             created_at: now,
             updated_at: now,
         };
         room_settings::apply(&self.changes, &mut room);
         let room = Arc::new(room);
-        let new = |user: &User, role| {
-            let names = NameAndHandle::from(user);
-            member(&room, MemberId::User(user.id.clone()), role, &names, now)
+        let new = |user: &User, role, others: &[Member]| {
+            let names = OwnNames::from(user);
+            member(&room, MemberId::User(user.id.clone()), role, (names.among(others), &names), now)
         };
-        let mut members = vec![new(creator, RoomRole::Owner)];
+        let mut members = vec![new(creator, RoomRole::Owner, &[])];
         for user in &facts.invited {
             if members.iter().all(|member| member.member.user() != Some(&user.id)) {
-                members.push(new(user, RoomRole::Member));
+                members.push(new(user, RoomRole::Member, &members));
             }
         }
         effects.change(RoomChange::PutRoom(room.clone()));

@@ -11,6 +11,7 @@ mod freeze_room;
 mod freezing;
 pub mod leave_all;
 pub(crate) mod members;
+pub(crate) mod names;
 mod remove_member;
 mod room_settings;
 mod set_project_root;

@@ -11,6 +11,10 @@ pub fn validate(changes: &RoomChanges, field_errors: &mut FieldErrors) {
     if let Some(name) = &changes.name {
         field_errors.line(Field::Name, name, 100);
     }
+    if let Edit::Set(description) = &changes.description {
+        let fits = description.chars().count() <= 2000;
+        field_errors.unless(fits, Field::Description, "is longer than 2000 characters");
+    }
     if let Edit::Set(prompt) = &changes.system_prompt {
         let fits = prompt.chars().count() <= 10_000;
         field_errors.unless(fits, Field::SystemPrompt, "is longer than 10000 characters");
@@ -42,6 +46,7 @@ pub fn apply(changes: &RoomChanges, room: &mut Room) {
         room.policy = policy;
     }
     changes.system_prompt.apply_to(&mut room.system_prompt);
+    changes.description.apply_to(&mut room.description);
     if let Some(role) = changes.agent_command_role {
         room.agent_command_role = role;
     }

@@ -29,7 +29,11 @@ impl Chain {
         }
         let mut names = Vec::new();
         for id in lineage.iter().flat_map(|lineage| &lineage.chain).chain(&claimed) {
-            names.extend(view.agent(id)?.map(|agent| (id.clone(), agent.name.clone())));
+            let agent = match view.agent_named_in(&room.id, id)? {
+                Some(agent) => Some(agent),
+                None => view.agent(id)?,
+            };
+            names.extend(agent.map(|agent| (id.clone(), agent.name.clone())));
         }
         Ok(Self { names, claimed })
     }

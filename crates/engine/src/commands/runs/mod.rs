@@ -20,7 +20,7 @@ mod stop_runs;
 mod stop_session;
 mod stopping;
 #[cfg(test)]
-mod test_fixtures;
+pub mod test_fixtures;
 mod withdraw_runs;
 
 use crate::changes::RunChange;

@@ -6,7 +6,7 @@ use crate::read_view::WriterView;
 use parlor_model::{Agent, AgentId, EntityKind, Refusal, Room, RoomId};
 use std::sync::Arc;
 
-/// An agent that is a member of a room, and the room.
+/// An agent that is a member of a room, with its name in the room, and the room.
 pub struct PostingAgent {
     pub agent: Arc<Agent>,
     pub room: Arc<Room>,
@@ -28,9 +28,6 @@ impl PostingAgent {
 
     /// `None` if the agent is not a member of the room.
     pub fn load(agent: &AgentId, room: Arc<Room>, view: &mut WriterView<'_>) -> Result<Option<Self>, Fault> {
-        if !view.agents_in(&room)?.contains(agent) {
-            return Ok(None);
-        }
-        Ok(view.agent(agent)?.map(|agent| Self { agent, room }))
+        Ok(view.agent_named_in(&room.id, agent)?.map(|agent| Self { agent, room }))
     }
 }

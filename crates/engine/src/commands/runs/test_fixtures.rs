@@ -23,6 +23,7 @@ pub fn room() -> Room {
         router: None,
         frozen: None,
         project_root: None,
+        description: None,
         created_by: UserId::stored("ann"),
         created_at: Time(1),
         updated_at: Time(1),

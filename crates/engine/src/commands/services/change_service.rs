@@ -44,7 +44,8 @@ impl Command for ChangeService {
     /// Allowed for site admins, whoever created the service.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let ManagedService { agent, service } = view.managed_service(caller, &self.agent)?;
-        Ok(Facts { service, existing: ExistingAgent::load(agent, view)? })
+        let name = self.changes.name.as_deref().map(str::trim);
+        Ok(Facts { service, existing: ExistingAgent::load(agent, name, view)? })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<ServiceWithAgent, Refusal> {

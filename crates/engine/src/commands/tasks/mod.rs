@@ -3,7 +3,7 @@
 mod assignment;
 mod change_task;
 mod create_task;
-mod put;
+pub mod put;
 mod remove_task;
 mod report_task;
 mod texts;

@@ -68,6 +68,9 @@ impl Fanout {
         for (user, facts) in state.occupants.directory.changed_by(event) {
             self.set_facts(state, &user, facts);
         }
+        if state.occupants.directory.has_unread() {
+            self.occupants_changed.notify_one();
+        }
     }
 
     /// Publishes the departures of ended credentials.
@@ -298,14 +301,14 @@ impl FanoutState {
         if !online && here.is_empty() {
             return None;
         }
-        let (rooms, agents) = match room {
+        let (rooms, agents) = match &room {
             Some(room) => {
                 let agents = here.iter().map(|(id, agent)| PresentAgent {
                     id: (*id).clone(),
-                    name: agent.name.clone(),
+                    name: agent.name_in(room).into(),
                     description: agent.description.clone(),
                 });
-                (vec![room], agents.collect())
+                (vec![room.clone()], agents.collect())
             }
             None => {
                 let own = online.then_some(&facts.rooms).into_iter().flatten();

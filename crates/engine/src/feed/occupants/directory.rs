@@ -3,7 +3,7 @@
 //! Read from the store while any place has subscribers to its presence set, and kept up to date by the committed
 //! events. Read facts are discarded if a relevant event was published since the read began.
 
-use parlor_model::{Agent, AgentId, Event, MemberChange, MemberId, RoomId, UserId};
+use parlor_model::{Agent, AgentId, Event, Member, MemberChange, MemberId, RoomId, UserId};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 #[derive(Default)]
@@ -43,6 +43,14 @@ pub struct AgentFacts {
     pub name: Box<str>,
     pub description: Box<str>,
     pub rooms: BTreeSet<RoomId>,
+    /// Names in the rooms where the agent has another name.
+    pub names: BTreeMap<RoomId, Box<str>>,
+}
+
+impl AgentFacts {
+    pub fn name_in(&self, room: &RoomId) -> &str {
+        self.names.get(room).unwrap_or(&self.name)
+    }
 }
 
 /// Facts to read from the store.
@@ -93,6 +101,11 @@ impl Directory {
             self.revision += u64::from(self.reading.contains(user));
         }
         is_used
+    }
+
+    /// Whether facts were requested that no read has installed.
+    pub fn has_unread(&self) -> bool {
+        !self.unread.is_empty()
     }
 
     /// Begins a read; `None` if all facts are known. `online` are the users who are online.
@@ -150,7 +163,7 @@ impl Directory {
             return Vec::new();
         }
         let changed = match event {
-            Event::MembersChanged { room, change, .. } => self.membership(&room.id, change),
+            Event::MembersChanged { room, change, members } => self.membership(&room.id, change, members),
             Event::RoomRemoved { room, .. } => self.without_room(room),
             Event::UserChanged { user, .. } => self.renamed(&user.id, &user.username),
             Event::UserRemoved(user) => vec![(user.clone(), None)],
@@ -164,12 +177,27 @@ impl Directory {
         changed
     }
 
-    fn membership(&self, room: &RoomId, change: &MemberChange) -> Vec<(UserId, Option<UserFacts>)> {
+    /// `members` are the members of the room, or none in a large room.
+    fn membership(
+        &mut self,
+        room: &RoomId,
+        change: &MemberChange,
+        members: &[Member],
+    ) -> Vec<(UserId, Option<UserFacts>)> {
         let (member, is_member) = match change {
             MemberChange::Added(member) => (member, true),
             MemberChange::Removed(member) => (member, false),
+            MemberChange::Changed(member) if member.agent().is_some() => (member, true),
             MemberChange::Changed(_) => return Vec::new(),
         };
+        let name = members.iter().find(|known| known.member == *member).map(|known| known.name.clone());
+        if is_member
+            && name.is_none()
+            && let Some(owner) = member.agent().and_then(|agent| self.owners.get(agent)).cloned()
+        {
+            // The event does not contain the name in the room.
+            self.request(&owner);
+        }
         let set = |rooms: &mut BTreeSet<RoomId>| match is_member {
             true => rooms.insert(room.clone()),
             false => rooms.remove(room),
@@ -183,6 +211,10 @@ impl Directory {
             MemberId::Agent(agent) => self.of_agent(agent).map(|(owner, mut facts)| {
                 facts.agents.entry(agent.clone()).and_modify(|agent| {
                     set(&mut agent.rooms);
+                    agent.names.remove(room);
+                    if let Some(name) = name.filter(|name| is_member && *name != agent.name) {
+                        agent.names.insert(room.clone(), name);
+                    }
                 });
                 (owner, Some(facts))
             }),
@@ -200,6 +232,7 @@ impl Directory {
             facts.rooms.remove(room);
             for agent in facts.agents.values_mut() {
                 agent.rooms.remove(room);
+                agent.names.remove(room);
             }
             (user.clone(), Some(facts))
         };

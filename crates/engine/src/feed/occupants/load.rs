@@ -6,7 +6,7 @@ use crate::feed::fanout::{Fanout, FanoutState};
 use crate::hub::WeakHub;
 use crate::ports::Snapshot;
 use crate::{Fault, Hub};
-use parlor_model::{AgentId, MemberId, Refusal, RoomId, UserId};
+use parlor_model::{Agent, AgentId, MemberId, Refusal, RoomId, UserId};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use tokio::time::{Instant, MissedTickBehavior};
@@ -200,10 +200,12 @@ fn read_facts(
         facts.rooms = rooms_of(&MemberId::User(user.clone()), snapshot)?;
         let agents = if online.is_empty() { Vec::new() } else { snapshot.agents_of(&user)? };
         for agent in agents.into_iter().filter(|agent| online.contains(&agent.id)) {
-            let rooms = rooms_of(&MemberId::Agent(agent.id.clone()), snapshot)?;
-            facts
-                .agents
-                .insert(agent.id, AgentFacts { name: agent.name, description: agent.description, rooms });
+            let Agent { id, name, description, .. } = agent;
+            let memberships = snapshot.memberships(&MemberId::Agent(id.clone()))?;
+            let rooms = memberships.iter().map(|member| member.room.clone()).collect();
+            let others = memberships.into_iter().filter(|member| member.name != name);
+            let names = others.map(|member| (member.room, member.name)).collect();
+            facts.agents.insert(id, AgentFacts { name, description, rooms, names });
         }
         found.insert(user, facts);
     }

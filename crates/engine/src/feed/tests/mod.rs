@@ -86,6 +86,7 @@ pub(super) fn room(id: &str) -> Room {
         router: None,
         frozen: None,
         project_root: None,
+        description: None,
         created_by: UserId::stored("ann"),
         created_at: Time(1),
         updated_at: Time(1),

@@ -2,13 +2,21 @@
 
 use crate::Fault;
 use crate::ports::Snapshot;
-use parlor_model::Run;
 use parlor_model::query::NamedRun;
+use parlor_model::{MemberId, Run};
 
-/// Adds the agent's name to a run; the name is empty if the agent no longer exists.
+/// Adds the agent's name in the room of the run, or its own name; the name is empty if the agent no longer exists.
 pub fn with_agent_name(run: Run, store: &mut dyn Snapshot) -> Result<NamedRun, Fault> {
-    let name = store.agent(&run.agent)?.map(|agent| agent.name).unwrap_or_default();
-    Ok((run, name))
+    let member = match run.room() {
+        Some(room) => store.member(room, &MemberId::Agent(run.agent.clone()))?,
+        None => None,
+    };
+    let name = match member {
+        Some(member) => Some(member.name),
+        // The run is in a session without a room, or the agent has left the room.
+        None => store.agent(&run.agent)?.map(|agent| agent.name),
+    };
+    Ok((run, name.unwrap_or_default()))
 }
 
 pub fn with_agent_names(runs: Vec<Run>, store: &mut dyn Snapshot) -> Result<Vec<NamedRun>, Fault> {

@@ -58,6 +58,23 @@ impl Hosting {
         Position { epoch: self.hub.epoch(), seq: message.seq }
     }
 
+    /// Returns the names of agents in a room; `None` for each agent that is not a member.
+    pub async fn names_in_room(
+        &self,
+        room: &RoomId,
+        agents: &[AgentId],
+    ) -> Result<Vec<Option<Box<str>>>, Refusal> {
+        let (room, agents) = (room.clone(), agents.to_vec());
+        let found = self.hub.read_snapshot(move |_, store| {
+            let name = |agent: &AgentId| {
+                let member = store.member(&room, &MemberId::Agent(agent.clone()))?;
+                Ok(member.map(|member| member.name))
+            };
+            agents.iter().map(name).collect()
+        });
+        found.await
+    }
+
     pub async fn is_member(&self, room: &RoomId, member: &MemberId) -> Result<bool, Refusal> {
         let (room, member) = (room.clone(), member.clone());
         self.hub.read_snapshot(move |_, store| Ok(store.member(&room, &member)?.is_some())).await

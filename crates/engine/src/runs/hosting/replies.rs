@@ -4,7 +4,7 @@ use super::super::scheduler::{GatewayConnectionId, ReplyBinding, ReplySlot};
 use super::Hosting;
 use crate::commands::runs::{LATEST_RUNS_SEARCHED, StandingChain};
 use crate::feed::{Begun, ChunkRejected, ReplyLimits};
-use parlor_model::{AgentId, Chunk, EntityKind, MessageId, Refusal, RunContext, RunId};
+use parlor_model::{AgentId, Chunk, EntityKind, MemberId, MessageId, Refusal, RoomId, RunContext, RunId};
 
 /// Identifies a reply: gateway connection, agent, context, and the reply id that the gateway chose.
 #[derive(Clone, Copy)]
@@ -108,6 +108,12 @@ impl Hosting {
                     self.hub.scheduler().lock().unbind(&run);
                     return Err(Refusal::Conflict { first: reply.clone() });
                 }
+                let in_room = match context.room() {
+                    Some(room) => self.name_in_room(agent, room).await?,
+                    None => None,
+                };
+                let name = in_room.unwrap_or(name);
+                self.hub.scheduler().lock().set_agent_name(&run, &name);
                 return Ok(Some((run, name)));
             }
             ReplyBinding::Unbound => {}
@@ -124,7 +130,15 @@ impl Hosting {
         }
         self.open_run(agent, context).await?;
         Ok(match self.bind(reply_ref)? {
-            (ReplyBinding::Run(run, _), name) => Some((run, name)),
+            (ReplyBinding::Run(run, _), name) => {
+                let in_room = match context.room() {
+                    Some(room) => self.name_in_room(agent, room).await?,
+                    None => None,
+                };
+                let name = in_room.unwrap_or(name);
+                self.hub.scheduler().lock().set_agent_name(&run, &name);
+                Some((run, name))
+            }
             (ReplyBinding::Ended | ReplyBinding::UnknownRun | ReplyBinding::Unbound, _) => None,
         })
     }
@@ -140,7 +154,18 @@ impl Hosting {
             Some(run) => scheduler.bind_named(agent, context, reply, run),
             None => scheduler.bind(agent, context, reply),
         };
-        Ok((bound, name))
+        let in_room = match &bound {
+            ReplyBinding::Run(run, _) => scheduler.agent_name(run),
+            ReplyBinding::Ended | ReplyBinding::UnknownRun | ReplyBinding::Unbound => None,
+        };
+        Ok((bound, in_room.unwrap_or(name)))
+    }
+
+    /// Name of an agent in a room; `None` if it is not a member.
+    async fn name_in_room(&self, agent: &AgentId, room: &RoomId) -> Result<Option<Box<str>>, Refusal> {
+        let (room, member) = (room.clone(), MemberId::Agent(agent.clone()));
+        let found = self.hub.read_snapshot(move |_, store| store.member(&room, &member)).await?;
+        Ok(found.map(|member| member.name))
     }
 
     async fn message_exists(&self, id: &MessageId) -> Result<bool, Refusal> {

@@ -176,8 +176,14 @@ fn may_dismiss(
     }
     let mut named = Vec::new();
     for id in view.store.agents_in(room)? {
-        let agent = view.agent(&id)?;
-        named.extend(agent.filter(|agent| name.is_some_and(|name| mention::same_name(&agent.name, name))));
+        let (Some(agent), Some(in_room)) = (view.agent(&id)?, view.agent_named_in(room, &id)?) else {
+            continue;
+        };
+        // The client of an agent knows only the agent's own name.
+        let has = |name: &str| [&agent.name, &in_room.name].iter().any(|own| mention::same_name(own, name));
+        if name.is_some_and(has) {
+            named.push(agent);
+        }
     }
     let owns_all = !named.is_empty() && named.iter().all(|agent| agent.owner == own.caller.user.id);
     if owns_all && own.caller.has(Scope::Agents) { Ok(own) } else { Err(Refusal::Forbidden.into()) }

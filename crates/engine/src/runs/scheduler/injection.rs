@@ -46,6 +46,8 @@ pub(super) fn may_join(run: &Run) -> bool {
 fn is_command(text: &str, name: &str) -> bool {
     let text = text.trim_start();
     let named = text.strip_prefix('@').and_then(|text| text.strip_prefix(name));
+    // In a room with a namesake the agent has a longer name, without further spaces.
+    let named = named.filter(|rest| rest.starts_with(char::is_whitespace));
     let mut words = named.unwrap_or(text).split_whitespace().skip_while(|word| word.starts_with('@'));
     let word = words.next().and_then(|word| word.strip_prefix('/')).unwrap_or_default();
     // A path such as `/etc/passwd` is not a command.
@@ -198,6 +200,10 @@ mod tests {
         for text in texts {
             assert!(is_command(text, "Code Reviewer"), "{text}");
         }
+        assert!(
+            is_command("@coder-ada /compact", "coder"),
+            "the name of the agent in a room with a namesake"
+        );
         for text in ["", "/", "// no", "/etc/passwd is world readable", "see /compact", "@coder hello"] {
             assert!(!is_command(text, "Code Reviewer"), "{text}");
         }

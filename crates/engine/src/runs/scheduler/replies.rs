@@ -103,6 +103,18 @@ impl Scheduler {
         }
     }
 
+    /// Name of the agent of an active run in the room, if the run has a reply.
+    pub fn agent_name(&self, run: &RunId) -> Option<Box<str>> {
+        self.running.get(run)?.agent_name.clone()
+    }
+
+    /// Sets the name of the agent of an active run in the room.
+    pub fn set_agent_name(&mut self, run: &RunId, name: &str) {
+        if let Some(live) = self.running.get_mut(run) {
+            live.agent_name = Some(name.into());
+        }
+    }
+
     /// Binds a run to a reply id.
     pub fn bind_reply(&mut self, run: &RunId, reply: &MessageId) {
         if let Some(live) = self.running.get_mut(run) {

@@ -237,6 +237,7 @@ fn freezing_a_room_cancels_all_its_runs() {
         router: None,
         frozen: Some(Frozen { by: None, at: Time(2) }),
         project_root: None,
+        description: None,
         created_by: UserId::stored("ann"),
         created_at: Time(1),
         updated_at: Time(1),

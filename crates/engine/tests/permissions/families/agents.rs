@@ -178,6 +178,7 @@ fn registration(gateway: &str) -> AgentRegistration {
         model: None,
         slash_commands: None,
         mcp_servers: None,
+        has_lasting_id: true,
     }
 }
 

@@ -5,7 +5,8 @@ use parlor_testkit::events::EventReader;
 use parlor_testkit::gateway::Gateway;
 use parlor_testkit::rest::RestClient;
 use parlor_testkit::socket::TEST_TIMEOUT;
-use parlor_wire::ably::frames::{Format, Message};
+use parlor_wire::ably::data::Data;
+use parlor_wire::ably::frames::{Format, Frame, Message};
 use parlor_wire::ably::presence::PresenceAction;
 use serde_json::{Value, json};
 
@@ -137,6 +138,50 @@ async fn a_mention_is_answered_by_an_agent_of_an_ably_connection() {
     assert_eq!((&data["responseDepth"], &data["respondingChain"]), (&json!(1), &json!(["coder"])));
     for message in received.iter().filter(|message| object_of(message)["agentName"] == "Coder") {
         assert_eq!(message.connection_id.as_deref(), Some(&*bot.ably.connection_id));
+    }
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_of_two_users_with_one_name_have_different_names_in_the_room() {
+    let scene = Scene::start().await;
+    let (ann, bob, sue) = (scene.person("ann").await, scene.person("bob").await, scene.person("sue").await);
+    let room = ann.make_room("kitchen", &[&sue]).await.unwrap();
+    add_admin(&ann, &room, &bob).await;
+    let channel = project(&room);
+    let mut viewer = connect(&sue, Format::Json).await;
+    viewer.attach(&channel).await.unwrap();
+    let _of_ann = Bot::enter(&ann, "bot", &room).await;
+    let mut of_bob = Bot::enter(&bob, "bot", &room).await;
+    for (user, name) in [(&ann, "bot"), (&bob, "bot-bob")] {
+        let of_user = |frame: &Frame<'_>| {
+            let mut members = frame.presence.iter().flatten();
+            members.any(|member| {
+                let is_user = member.client_id.as_deref() == Some(user.user_id());
+                is_user && matches!(&member.data, Some(Data::Text(text)) if text.contains("\"agents\""))
+            })
+        };
+        let frame = viewer.wait_for(of_user).await.unwrap();
+        let Some(Data::Text(data)) = &frame.presence.unwrap()[0].data else { panic!("no data") };
+        let data: Value = serde_json::from_str(data).unwrap();
+        assert_eq!((&data["agentName"], &data["agents"][0]["agentName"]), (&json!(name), &json!(name)));
+    }
+
+    let mut page = following(&sue, &room).await;
+    page.say(&room, "@bot-bob please help", "m1").await.unwrap();
+    of_bob.wait_for("@bot-bob please help").await;
+    of_bob.chunk("reply-1", "Hello ").await;
+    of_bob.respond("reply-1", "Hello sue").await;
+    let reply = page.wait_for_type("server:message_complete").await.unwrap()["message"].clone();
+    assert_eq!((&reply["content"], &reply["senderName"]), (&json!("Hello sue"), &json!("bot-bob")));
+    let mut received = Vec::new();
+    while !received.last().is_some_and(|message| object_of(message)["type"] == "response") {
+        received.extend(viewer.messages(&channel, 1).await.unwrap());
+    }
+    let of_agent = received.iter().map(object_of).filter(|data| data["type"] != "message");
+    for data in of_agent {
+        let names = (&data["agentName"], &data["fromUsername"]);
+        assert_eq!(names, (&json!("bot-bob"), &json!("bot-bob")), "{data}");
     }
     scene.ends_well().await;
 }

@@ -60,6 +60,30 @@ async fn the_recorded_requests_get_answers_of_the_recorded_shape() {
     scene.ends_well().await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_project_keeps_its_description() {
+    let scene = Scene::start().await;
+    let ann = scene.person("ann").await;
+    let body = json!({ "name": "Kitchen", "description": "Where we cook" });
+    let made = ann.post("/api/projects", body).await.unwrap().body["project"].clone();
+    assert_eq!(made["description"], "Where we cook");
+    let path = format!("/api/projects/{}", made["id"].as_str().unwrap());
+    let change = async |body: Value| {
+        let answer = RestResponse::of(ann.request(Method::PATCH, &path).json(&body)).await.unwrap();
+        (answer.status.as_u16(), answer.body["project"]["description"].clone())
+    };
+    assert_eq!(change(json!({ "name": "Den" })).await, (200, json!("Where we cook")));
+    assert_eq!(change(json!({ "description": "Where we rest" })).await, (200, json!("Where we rest")));
+    let listed = ann.get("/api/projects").await.unwrap().body["projects"].clone();
+    assert!(listed.as_array().unwrap().iter().any(|project| project["description"] == "Where we rest"));
+    assert_eq!(change(json!({ "description": "" })).await, (200, Value::Null));
+    assert_refused(
+        &ann.post("/api/projects", json!({ "name": "x", "description": "x".repeat(2001) })).await.unwrap(),
+        400,
+    );
+    scene.ends_well().await;
+}
+
 /// Adds both bots and their agents to the project, as their connections would do.
 async fn register_agents(people: &[(&str, RestClient)], project: &str) {
     for ((name, bot), agent) in people[1..].iter().zip(["Coder", "Tester"]) {

@@ -68,3 +68,31 @@ async fn known_names_decide_where_a_line_is_split() {
     bridge.stop().await;
     scene.scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_of_two_owners_with_one_name_have_different_names_in_the_file() {
+    let scene = BridgeScene::new().await;
+    let mut of_ada = Gateway::connect(&scene.ada, "laptop").await.unwrap();
+    of_ada.register("a1", "bot").await.unwrap();
+    scene.add_agent("a1").await;
+    let mut of_eve = Gateway::connect(&scene.eve, "server").await.unwrap();
+    of_eve.register("e1", "bot").await.unwrap();
+    let shared = scene.eve.put("/api/agents/e1", json!({ "visibility": "all" })).await.unwrap();
+    assert_eq!(shared.status, 200, "{shared:?}");
+    scene.add_agent("e1").await;
+    let mut browser = following(&scene.eve, &scene.room).await;
+    let bridge = scene.bridge().await;
+    for (gateway, id, name) in [(&mut of_eve, "e1", "bot-eve"), (&mut of_ada, "a1", "bot")] {
+        scene.project.write(&format!("[script-to-{name}]: are you there, {id}?\n"));
+        assert_eq!(heard(&mut browser).await["mentions"], json!([name]));
+        let turn = gateway.turn().await.unwrap();
+        assert_eq!(turn["agentId"], id);
+        gateway.complete(&turn, &format!("reply-{id}"), &format!("I am {id}")).await.unwrap();
+        scene.project.wait_for(&format!("[{name}-to-all]: I am {id}\n")).await;
+    }
+    scene.project.write("[bot-to-eve]: through the file\n");
+    let posted = heard(&mut browser).await;
+    assert_eq!((&posted["senderId"], &posted["senderName"]), (&json!("a1"), &json!("bot")));
+    bridge.stop().await;
+    scene.scene.ends_well().await;
+}

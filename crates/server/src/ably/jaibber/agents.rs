@@ -340,6 +340,7 @@ impl AgentTask {
                     model: None,
                     slash_commands: None,
                     mcp_servers: None,
+                    has_lasting_id: true,
                 };
                 let is_new = known.is_none();
                 let id = match known {

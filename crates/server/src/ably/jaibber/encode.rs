@@ -17,8 +17,8 @@ pub fn event(logged_event: &LoggedEvent, epoch: Epoch, names: &Names, format: Fo
     match event {
         Event::MessagePosted { message, .. } => Some(format.encode(&room_frame(message, epoch, &channel)?)),
         Event::TaskChanged(task) => {
-            let assignee = task.assignee.as_ref().and_then(|assignee| names.of(assignee));
-            let creator = names.of(&task.created_by);
+            let assignee = task.assignee.as_ref().and_then(|assignee| names.in_room(&task.room, assignee));
+            let creator = names.in_room(&task.room, &task.created_by);
             let creator = creator.as_deref().unwrap_or(task.created_by.as_str());
             let body = rest::Task::of(task, assignee.as_deref(), creator);
             let change = if is_new(task) { TaskChange::Created } else { TaskChange::Updated };

@@ -42,7 +42,8 @@ impl Names {
     }
 }
 
-/// The caller's own agent with this name, ignoring case; of several agents, the one in the room.
+/// The caller's own agent with this name, its own or that in the room, ignoring case; of several agents, the one in the
+/// room.
 pub async fn own_agent(
     app: &App,
     caller: &Caller,
@@ -52,7 +53,9 @@ pub async fn own_agent(
     let wanted = name.to_lowercase();
     let agents = app.hub.read(caller, ListAgents).await?.into_iter();
     let own = agents.filter(|agent| Some(&agent.owner) == caller.user());
-    let mut named: Vec<Agent> = own.filter(|agent| agent.name.to_lowercase() == wanted).collect();
+    let in_room = room.agent(name);
+    let is_named = |agent: &Agent| agent.name.to_lowercase() == wanted || in_room == Some(&agent.id);
+    let mut named: Vec<Agent> = own.filter(is_named).collect();
     let in_room = named.iter().position(|agent| room.has(&agent.id)).unwrap_or(0);
     Ok((!named.is_empty()).then(|| named.swap_remove(in_room)))
 }

@@ -10,7 +10,7 @@ use crate::http::response::{BareCreated, BareJson, Done, bare_created, bare_json
 use axum::extract::State;
 use parlor_model::command::{AddMember, ChangeRoom, CreateRoom, DeleteRoom, RemoveMember, RoomChanges};
 use parlor_model::query::{FindUser, GetRoom, ListMembers, ListRooms, MemberPage, RoomWithMembers};
-use parlor_model::{Caller, MemberId, RoomId, RoomRole, UserId};
+use parlor_model::{Caller, Edit, MemberId, RoomId, RoomRole, UserId};
 use parlor_wire::ably::jaibber::rest;
 use std::sync::Arc;
 
@@ -30,7 +30,8 @@ pub async fn create(
     Authenticated(caller): Authenticated,
     Body(body): Body<rest::NewProject>,
 ) -> Result<BareCreated<rest::ProjectAnswer<'static>>, JaibberProblem> {
-    let changes = RoomChanges { name: Some(body.name), ..RoomChanges::default() };
+    let description = described(body.description);
+    let changes = RoomChanges { name: Some(body.name), description, ..RoomChanges::default() };
     let room = app.hub.execute(&caller, CreateRoom { changes, members: Vec::new() }).await?;
     let project = rest::Project::of(&room, RoomRole::Owner, Some(1));
     Ok(bare_created(rest::ProjectAnswer { project }))
@@ -51,9 +52,19 @@ pub async fn change(
     Body(body): Body<rest::ProjectChanges>,
 ) -> Project {
     let room = project_id(&id)?;
-    let changes = RoomChanges { name: body.name, ..RoomChanges::default() };
+    let description = described(body.description);
+    let changes = RoomChanges { name: body.name, description, ..RoomChanges::default() };
     app.hub.execute(&caller, ChangeRoom { room: room.clone(), changes }).await?;
     project(&app, &caller, room).await
+}
+
+/// The change of a description; an empty text removes it.
+fn described(description: Option<Box<str>>) -> Edit<Box<str>> {
+    match description {
+        None => Edit::Keep,
+        Some(text) if text.trim().is_empty() => Edit::Clear,
+        Some(text) => Edit::Set(text),
+    }
 }
 
 async fn project(app: &App, caller: &Caller, room: RoomId) -> Project {

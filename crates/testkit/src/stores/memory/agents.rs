@@ -6,7 +6,7 @@ use super::tables::Tables;
 use parlor_engine::Fault;
 use parlor_engine::changes::AgentChange;
 use parlor_engine::ports::ReadAgents;
-use parlor_model::{Agent, AgentId, Gateway, GatewayId, MemberId, RoomId, UserId};
+use parlor_model::{Agent, AgentId, Gateway, GatewayId, Mailbox, MemberId, RoomId, UserId};
 
 impl ReadAgents for TablesView {
     fn agent(&mut self, id: &AgentId) -> Result<Option<Agent>, Fault> {
@@ -67,12 +67,80 @@ impl Tables {
         match change {
             AgentChange::PutAgent(agent) => self.agents.put(agent.id.clone(), agent.as_ref().clone()),
             AgentChange::RemoveAgent(agent) => self.remove_agent(agent),
+            AgentChange::ReplaceAgent { old, new } => self.replace_agent(old, new),
             AgentChange::PutGateway(gateway) => {
                 self.gateways.insert(gateway.id.clone(), gateway.as_ref().clone());
             }
             AgentChange::RemoveGateway(gateway) => {
                 self.gateways.remove(gateway);
             }
+        }
+    }
+
+    fn replace_agent(&mut self, old: &AgentId, new: &AgentId) {
+        if !self.sessions.rows().any(|session| session.agent == *new) {
+            self.move_sessions(old, new);
+        }
+        for mut run in self.runs.rows().filter(|run| run.agent == *old).cloned().collect::<Vec<_>>() {
+            run.agent = new.clone();
+            self.runs.put(run.id.clone(), run);
+        }
+        let decisions = self.turns.iter_mut().filter(|turn| turn.decision.agent == *old);
+        decisions.for_each(|turn| turn.decision.agent = new.clone());
+        let approvals = self.approvals.rows().filter(|approval| approval.agent == *old);
+        for mut approval in approvals.cloned().collect::<Vec<_>>() {
+            approval.agent = new.clone();
+            self.approvals.put(approval.id.clone(), approval);
+        }
+        let plans = self.plans.values().filter(|plan| plan.agent == *old);
+        for mut plan in plans.cloned().collect::<Vec<_>>() {
+            plan.agent = new.clone();
+            self.plans.entry((plan.room.clone(), new.clone())).or_insert(plan);
+        }
+        for mission in self.missions.values_mut() {
+            if !mission.agents.iter().any(|entry| entry.agent == *new) {
+                let entries = mission.agents.iter_mut().filter(|entry| entry.agent == *old);
+                entries.for_each(|entry| entry.agent = new.clone());
+                mission.agents.sort_by(|one, other| one.agent.cmp(&other.agent));
+            }
+        }
+        let idle = self.idle.iter().filter(|((_, agent), _)| agent == old);
+        for ((mission_scope, _), idle) in
+            idle.map(|(key, idle)| (key.clone(), idle.clone())).collect::<Vec<_>>()
+        {
+            self.idle.entry((mission_scope, new.clone())).or_insert(idle);
+        }
+        self.remove_agent(old);
+    }
+
+    fn move_sessions(&mut self, old: &AgentId, new: &AgentId) {
+        for mut session in self.sessions.rows().filter(|row| row.agent == *old).cloned().collect::<Vec<_>>() {
+            session.agent = new.clone();
+            self.sessions.put((new.clone(), session.id.clone()), session);
+        }
+        let subscriptions = self.subscriptions.rows().filter(|row| row.agent == *old);
+        for mut row in subscriptions.cloned().collect::<Vec<_>>() {
+            row.agent = new.clone();
+            self.subscriptions.put((new.clone(), row.session.clone(), row.pattern.clone()), row);
+        }
+        for mut row in
+            self.deliveries.rows().filter(|row| row.mailbox.agent == *old).cloned().collect::<Vec<_>>()
+        {
+            row.mailbox.agent = new.clone();
+            self.deliveries.put((row.message.clone(), row.mailbox.clone()), row);
+        }
+        let entries = self.conversation_entries.iter().filter(|((agent, _, _), _)| agent == old);
+        for ((_, session, number), mut entry) in
+            entries.map(|(key, entry)| (key.clone(), entry.clone())).collect::<Vec<_>>()
+        {
+            entry.agent = new.clone();
+            self.conversation_entries.insert((new.clone(), session, number), entry);
+        }
+        let is_from_old = |mailbox: &Option<Mailbox>| mailbox.as_ref().is_some_and(|of| of.agent == *old);
+        let letters = self.dead_letters.rows().filter(|(_, mailbox, _)| is_from_old(mailbox));
+        for (message, mailbox, reason) in letters.cloned().collect::<Vec<_>>() {
+            let mailbox = mailbox.map(|mailbox| Mailbox { agent: new.clone(), ..mailbox });
+            self.dead_letters.put((message.clone(), mailbox.clone()), (message, mailbox, reason));
         }
     }
 

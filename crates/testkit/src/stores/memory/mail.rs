@@ -28,7 +28,11 @@ impl ReadMail for TablesView {
     }
 
     fn deliveries(&mut self, message: &MessageId) -> Result<Vec<Delivery>, Fault> {
-        Ok(self.tables.deliveries_of(message).cloned().collect())
+        let order = |delivery: &Delivery| {
+            let Mailbox { agent, session } = &delivery.mailbox;
+            (session.is_none(), agent.clone(), session.clone())
+        };
+        Ok(sorted(self.tables.deliveries_of(message).cloned(), order))
     }
 
     fn pending(

@@ -6,7 +6,7 @@ use super::tables::Tables;
 use parlor_engine::Fault;
 use parlor_engine::changes::RoomChange;
 use parlor_engine::ports::ReadRooms;
-use parlor_model::{Member, MemberId, MessageId, MissionScope, Room, RoomId, UserId};
+use parlor_model::{Member, MemberId, MessageId, MissionScope, Room, RoomId, UserId, mention};
 use std::collections::BTreeSet;
 
 impl ReadRooms for TablesView {
@@ -42,6 +42,24 @@ impl ReadRooms for TablesView {
         Ok(sorted(theirs.map(|row| self.tables.named(row)), |row| (row.joined_at, row.room.clone())))
     }
 
+    fn has_member_named(&mut self, room: &RoomId, key: &str, except: &MemberId) -> Result<bool, Fault> {
+        let has_key = |member: &Member| *mention::name_key(&member.name) == *key;
+        Ok(self.tables.members_of(room).any(|member| member.member != *except && has_key(&member)))
+    }
+
+    fn names_in_rooms(&mut self) -> Result<Vec<(RoomId, MemberId, Box<str>)>, Fault> {
+        let own_name = |member: &MemberId| match member {
+            MemberId::User(id) => self.tables.users.get(id).map(|user| user.display_name.clone()),
+            MemberId::Agent(id) => self.tables.agents.get(id).map(|agent| agent.name.clone()),
+        };
+        let renamed =
+            self.tables.members.rows().filter(|row| own_name(&row.member).is_some_and(|own| own != row.name));
+        let names = renamed.map(|row| (row.room.clone(), row.member.clone(), row.name.clone()));
+        Ok(sorted(names, |(room, member, _)| {
+            (room.clone(), member.agent().is_some(), member.as_str().to_owned())
+        }))
+    }
+
     fn share_a_room(&mut self, first: &MemberId, second: &MemberId) -> Result<bool, Fault> {
         let mut rooms = self.tables.rooms.rows();
         Ok(rooms.any(|room| self.tables.in_room(&room.id, first) && self.tables.in_room(&room.id, second)))
@@ -61,8 +79,13 @@ impl Tables {
             RoomChange::PutRoom(room) => self.rooms.put(room.id.clone(), room.as_ref().clone()),
             RoomChange::RemoveRoom(room) => self.remove_room(room),
             RoomChange::PutMember(member) => {
-                let nameless = Member { name: "".into(), handle: "".into(), ..member.as_ref().clone() };
-                self.members.put((member.room.clone(), member.member.clone()), nameless);
+                let stored = Member { handle: "".into(), ..member.as_ref().clone() };
+                self.members.put((member.room.clone(), member.member.clone()), stored);
+            }
+            RoomChange::RenameMember { room, member, name } => {
+                if let Some(stored) = self.members.get_mut(&(room.clone(), member.clone())) {
+                    stored.name = name.clone();
+                }
             }
             RoomChange::RemoveMember(room, member) => self.members.remove(&(room.clone(), member.clone())),
             RoomChange::MarkRead { room, user, through, at } => {

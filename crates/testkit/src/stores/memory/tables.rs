@@ -49,7 +49,7 @@ pub struct Tables {
     pub second_factors: BTreeMap<UserId, SecondFactor>,
     pub backup_codes: BTreeSet<(UserId, SecretHash)>,
     pub rooms: Table<RoomId, Room>,
-    /// Stored with empty names; `named` fills in the current ones.
+    /// Stored with empty handles; `named` fills in the current ones.
     pub members: Table<(RoomId, MemberId), Member>,
     pub messages: Table<MessageId, Arc<Message>>,
     /// Destination and `Seq` of deleted messages, so that their ids are not reused.
@@ -130,16 +130,13 @@ impl Tables {
         }
     }
 
-    /// Returns the membership with the current name and handle of its user or agent.
+    /// Returns the membership with the current handle of its user or agent.
     pub fn named(&self, member: &Member) -> Member {
-        let names = match &member.member {
-            MemberId::User(id) => {
-                self.users.get(id).map(|user| (user.display_name.clone(), user.username.clone()))
-            }
-            MemberId::Agent(id) => self.agents.get(id).map(|agent| (agent.name.clone(), id.as_str().into())),
+        let handle = match &member.member {
+            MemberId::User(id) => self.users.get(id).map(|user| user.username.clone()),
+            MemberId::Agent(id) => self.agents.get(id).map(|_| id.as_str().into()),
         };
-        let (name, handle) = names.unwrap_or_default();
-        Member { name, handle, ..member.clone() }
+        Member { handle: handle.unwrap_or_default(), ..member.clone() }
     }
 
     /// Members of a room, in the order in which they joined.

@@ -98,7 +98,7 @@ impl<'a> Project<'a> {
         Self {
             id: room.id.as_str(),
             name: &room.name,
-            description: None,
+            description: room.description.as_deref(),
             ably_channel_name: format!("jaibber:project:{}", room.id),
             owner_id: room.created_by.as_str(),
             org_id: None,

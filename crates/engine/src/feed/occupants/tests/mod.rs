@@ -81,7 +81,12 @@ fn update(client: &str, order: (u64, u64), data: &str) -> OccupantUpdate {
 fn facts(username: &str, rooms: &[&str], agents: &[(&str, &[&str])]) -> UserFacts {
     let ids = |rooms: &[&str]| rooms.iter().map(|room| RoomId::stored(*room)).collect::<BTreeSet<_>>();
     let agent = |(name, in_rooms): &(&str, &[&str])| {
-        let known = AgentFacts { name: (*name).into(), description: "helps".into(), rooms: ids(in_rooms) };
+        let known = AgentFacts {
+            name: (*name).into(),
+            description: "helps".into(),
+            rooms: ids(in_rooms),
+            names: Default::default(),
+        };
         (AgentId::stored(*name), known)
     };
     UserFacts { username: username.into(), rooms: ids(rooms), agents: agents.iter().map(agent).collect() }
