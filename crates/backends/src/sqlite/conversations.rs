@@ -43,11 +43,14 @@ fn stored(number: u64) -> i64 {
 
 pub fn apply(sql: &Connection, change: &ConversationChange) -> Result<(), Fault> {
     let ConversationChange::AppendEntry(entry) = change;
-    let query = format!("INSERT INTO conversation_entries ({ENTRY}) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)");
-    let values: [&dyn ToSql; 8] = [
+    let query = format!(
+        "INSERT INTO conversation_entries ({ENTRY}) SELECT ?1, ?2, \
+         1 + coalesce((SELECT max(number) FROM conversation_entries WHERE agent = ?1 AND session = ?2), 0), \
+         ?3, ?4, ?5, ?6, ?7"
+    );
+    let values: [&dyn ToSql; 7] = [
         &entry.agent.as_str(),
         &entry.session.as_str(),
-        &stored(entry.number),
         &entry.at.0,
         &entry.kind.as_str(),
         &&*entry.text,
