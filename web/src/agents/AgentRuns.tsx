@@ -50,24 +50,35 @@ export function AgentRuns({ agentId }: { agentId: string }) {
 }
 
 function RunRow({ run }: { run: TurnDelivery }) {
-  const room = useChat((state) => state.rooms[run.roomId]?.name);
+  const { roomId } = run;
+  const room = useChat((state) => (roomId === undefined ? undefined : state.rooms[roomId]?.name));
   const at = Date.parse(run.queuedAt);
   const target = run.replyId ?? run.messageId;
-  return (
-    <li>
-      <Link href={roomPath(run.roomId, target)} className="flex items-baseline gap-3 px-4 py-2 text-sm hover:bg-hover">
+  const row = (
+    <>
         <span className="min-w-0 flex-1 truncate">
           <span className={hasFailed(run) ? 'font-medium text-danger' : 'font-medium'}>
             {text.agents.runStatus[run.status] ?? run.status}
           </span>{' '}
-          <span className="text-faint">{room}</span>
+          <span className="text-faint">{room ?? run.sessionId}</span>
           {run.reason !== undefined && <span className="text-soft"> · {run.reason}</span>}
         </span>
         <span className="shrink-0 text-xs text-faint tabular-nums">{usageSummary([run])}</span>
         <time dateTime={run.queuedAt} title={fullTime(at)} className="shrink-0 text-xs text-faint">
           {shortTime(at, Date.now())}
         </time>
-      </Link>
+    </>
+  );
+  const className = 'flex items-baseline gap-3 px-4 py-2 text-sm';
+  return (
+    <li>
+      {roomId === undefined ? (
+        <div className={className}>{row}</div>
+      ) : (
+        <Link href={roomPath(roomId, target)} className={`${className} hover:bg-hover`}>
+          {row}
+        </Link>
+      )}
     </li>
   );
 }

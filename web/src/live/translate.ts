@@ -79,8 +79,10 @@ function actionsFor(frame: ServerFrame, now: number): ChatAction[] {
       return [{ type: 'AGENT_STATUS', agentId: id, agent: { name, status, model, queueDepth } }];
     }
     case 'server:permission_request': {
-      const { type: _, toolInput = {}, ...request } = frame;
-      return [{ type: 'PERMISSION_REQUESTED', permission: { ...request, toolInput } }];
+      const { type: _, toolInput = {}, roomId, ...request } = frame;
+      // A request of a run without a room belongs to no chat.
+      if (roomId === undefined) return [];
+      return [{ type: 'PERMISSION_REQUESTED', permission: { ...request, roomId, toolInput } }];
     }
     case 'server:permission_request_expired':
       return [{ type: 'PERMISSION_RESOLVED', requestId: frame.requestId, decision: 'timeout' }];
@@ -114,6 +116,8 @@ function unknown(_frame: never): ChatAction[] {
 
 function chunk(frame: Extract<ServerFrame, { type: 'server:message_chunk' }>): ChatAction[] {
   const { roomId, agentId, agentName, messageId, chunk: part, first } = frame;
+  // A reply of a run without a room belongs to no chat.
+  if (roomId === undefined) return [];
   const reply = { roomId, agentId, agentName, messageId };
   const begun: ChatAction[] = first === true ? [{ type: 'BEGIN_REPLY', ...reply }] : [];
   switch (part.type) {

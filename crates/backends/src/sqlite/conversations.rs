@@ -44,9 +44,9 @@ fn stored(number: u64) -> i64 {
 pub fn apply(sql: &Connection, change: &ConversationChange) -> Result<(), Fault> {
     let ConversationChange::AppendEntry(entry) = change;
     let query = format!(
-        "INSERT INTO conversation_entries ({ENTRY}) VALUES (?1, ?2, \
-         (SELECT coalesce(max(number), 0) + 1 FROM conversation_entries WHERE agent = ?1 AND session = ?2), \
-         ?3, ?4, ?5, ?6, ?7)"
+        "INSERT INTO conversation_entries ({ENTRY}) SELECT ?1, ?2, \
+         1 + coalesce((SELECT max(number) FROM conversation_entries WHERE agent = ?1 AND session = ?2), 0), \
+         ?3, ?4, ?5, ?6, ?7"
     );
     let values: [&dyn ToSql; 7] = [
         &entry.agent.as_str(),

@@ -253,7 +253,8 @@ fn cause(row: &Row<'_>) -> rusqlite::Result<RunCause> {
         return Ok(RunCause::Arrival(UserId::stored(user)));
     }
     if let Some(attempt) = row.get(25)? {
-        return Ok(RunCause::Batch { messages: from_json(row, 24)?, attempt });
+        let ids: Vec<String> = from_json(row, 24)?;
+        return Ok(RunCause::Batch { messages: ids.into_iter().map(MessageId::stored).collect(), attempt });
     }
     if let Some(prompt) = row.get_ref(26)?.as_str_or_null()? {
         return Ok(RunCause::Explicit { prompt: prompt.into(), by: UserId::stored(shared(row, 27)?) });

@@ -84,6 +84,9 @@ pub struct Scheduler {
     pub inquiries: Inquiries,
 }
 
+/// Agents with an active run in a room and its context, and all active and queued runs there.
+type RunsInRoom = (BTreeSet<(AgentId, RunContext)>, Vec<(RunId, AgentId)>);
+
 /// A committed run that has not started.
 #[derive(Debug)]
 struct QueuedRun {
@@ -191,7 +194,7 @@ impl Scheduler {
     }
 
     /// Returns the agents with an active run in a room and its context, and all active and queued runs there.
-    fn in_room(&self, room: &RoomId) -> (BTreeSet<(AgentId, RunContext)>, Vec<(RunId, AgentId)>) {
+    fn in_room(&self, room: &RoomId) -> RunsInRoom {
         let (mut active, mut runs) = (BTreeSet::new(), Vec::new());
         for (agent, of_agent) in &self.runs_of {
             for run in of_agent {
