@@ -48,12 +48,15 @@ const COMMANDS_OF_USERS: &[&str] = &[
     "ReportTask",
     "Route",
     "SetIdlePrompt",
+    "StartTurn",
+    "StopSession",
     "Subscribe",
     "Unsubscribe",
 ];
 const QUERIES_OF_USERS: &[&str] = &[
     "GetAgent",
     "GetAuthContext",
+    "ListConversation",
     "ListDestinationHistory",
     "ListHistory",
     "ListMail",
@@ -69,6 +72,7 @@ const QUERIES_OF_USERS: &[&str] = &[
     "MayUseTools",
     "ResolveRecipient",
     "SearchAsAgent",
+    "SearchConversations",
 ];
 
 /// Names of the requests that are permitted to a caller with this grant, and not to anonymous callers, in at least one
