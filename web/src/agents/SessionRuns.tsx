@@ -27,13 +27,13 @@ export function SessionRuns({ agentId }: { agentId: string }) {
         <Boundary key={key}>
           <section aria-label={text.agents.inSession(sessionId)} className="space-y-3 rounded-xl border p-4">
             <h3 className="font-mono text-xs text-faint">{sessionId}</h3>
-            <PermissionList permissions={chat.permissions} />
             {chat.messages
               .filter(isReply)
               .slice(-SHOWN_REPLIES)
               .map((message) => (
                 <SessionReply key={message.id} message={message} />
               ))}
+            <PermissionList permissions={chat.permissions} />
           </section>
         </Boundary>
       ))}
