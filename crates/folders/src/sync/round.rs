@@ -166,6 +166,7 @@ impl SyncLoop {
             }
         };
         let registration = AgentRegistration {
+            has_lasting_id: true,
             gateway: GatewayId::stored(HUB),
             id: id.clone(),
             name: doc.name.clone(),

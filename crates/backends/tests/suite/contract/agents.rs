@@ -193,7 +193,7 @@ fn a_replaced_agent_leaves_its_mail_and_history_to_the_new_one() {
                 Change::Mail(MailChange::DeadLetterDelivery {
                     mailbox: side,
                     message: posted.clone(),
-                    reason: "not_acknowledged",
+                    reason: "not_acknowledged".into(),
                 }),
                 Change::Run(RunChange::PutRun(Arc::new(ended(name, name, "c", 5, RunOutcome::Complete)))),
             ]);

@@ -267,7 +267,11 @@ mod tests {
 
     fn of_existing(existing: &Agent, subscribed: &[&str]) -> Facts {
         Facts {
-            target: Target::Existing(ExistingAgent { agent: existing.clone().into(), rooms: Vec::new() }),
+            target: Target::Existing(ExistingAgent {
+                names: Default::default(),
+                agent: existing.clone().into(),
+                rooms: Vec::new(),
+            }),
             sessions: vec![Session::new(existing.id.clone(), SessionId::main(), "Main", Time(1))],
             subscriptions: subscribed.iter().map(|text| subscription("coder", text)).collect(),
             globstar_patterns: 0,
