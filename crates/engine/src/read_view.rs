@@ -110,7 +110,9 @@ impl<'a> ReadView<'a> {
             return Ok(None);
         }
         let user = self.user(owner)?.filter(|user| *issued_at > user.agent_tokens_valid_from);
-        let owned = self.agent(agent)?.is_some_and(|agent| agent.owner == *owner);
+        // An agent that was created again with the same id does not revive the tokens of its predecessor.
+        let is_own = |agent: Arc<Agent>| agent.owner == *owner && agent.created_at <= *issued_at;
+        let owned = self.agent(agent)?.is_some_and(is_own);
         let is_active = match run {
             Some(run) => {
                 let run = self.store.run(run)?;

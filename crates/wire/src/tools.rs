@@ -1,5 +1,6 @@
 //! JSON of the built-in tools of agents: their descriptions, inputs and results. The same for every protocol.
 
+use crate::json::{self, JsonLimits};
 use parlor_model::command::Posted;
 use parlor_model::query::{SearchCursor, SearchMessages, SearchResults};
 use parlor_model::run_event::{Choice, Question};
@@ -12,6 +13,8 @@ use std::time::Duration;
 
 /// Time that a user has to answer a question, unless the agent chooses a shorter one.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(300);
+/// Limits of the JSON that a program prints. Clients parse it recursively.
+const OUTPUT_LIMITS: JsonLimits = JsonLimits { depth: 32, items: 100_000 };
 const MAX_OPTIONS: usize = 4;
 const MAX_QUESTION_CHARS: usize = 2000;
 const MAX_OPTION_CHARS: usize = 100;
@@ -314,8 +317,10 @@ pub fn agents(agents: &[Agent]) -> Payload {
     to_json(&Agents { agents: listed.collect() })
 }
 
-/// Whether a text is exactly one JSON value. Returns it without surrounding white space.
+/// Whether a text is exactly one JSON value within the limits of [`OUTPUT_LIMITS`]. Returns it without surrounding white
+/// space.
 pub fn output(text: &str) -> Option<Payload> {
+    json::check(text, OUTPUT_LIMITS).ok()?;
     let value: &RawValue = serde_json::from_str(text).ok()?;
     Some(Payload(value.get().into()))
 }

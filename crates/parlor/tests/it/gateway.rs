@@ -10,6 +10,7 @@ mod loops;
 mod names;
 mod recorded;
 mod relays;
+mod routed;
 pub mod scenes;
 mod tasks;
 mod walk;

@@ -8,6 +8,7 @@ use crate::changes::MailChange;
 use crate::commands::Command;
 use crate::commands::messages::idempotency::IdempotencyCheck;
 use crate::commands::messages::recipients::{Recipients, deliveries, put_message};
+use crate::commands::runs::StandingChain;
 use crate::commands::runs::chain::Chain;
 use crate::digest::digest_of_route;
 use crate::effects::EffectsBuilder;
@@ -34,9 +35,15 @@ pub struct Facts {
 /// Where a routed message goes.
 enum Target {
     /// An existing room, which the sending agent is a member of.
-    Room(Arc<Room>, Recipients),
+    Room(Arc<Room>, Recipients, SenderChain),
     /// Subscribed mailboxes that the sender may reach.
     Path(Vec<Recipient>),
+}
+
+/// The chain of agents that a message of an agent in a room continues.
+struct SenderChain {
+    chain: Chain,
+    standing: StandingChain,
 }
 
 impl Command for Route {
@@ -51,7 +58,8 @@ impl Command for Route {
         field_errors.into_result()
     }
 
-    /// `from` must be an agent that the caller owns, or whose program the caller is, and that is a member of the room, if the path names one.
+    /// `from` must be an agent that the caller owns, or whose program the caller is. If the path names a room, the agent
+    /// must be a member of it, and the room must not be frozen.
     /// Site admins and keys with the `sources` scope may also send as a source, but not to a room.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let account = caller.auth.clone().ok_or(Refusal::NotSignedIn)?;
@@ -72,9 +80,9 @@ impl Command for Route {
         let target = match self.path.strip_domain("room").and_then(|room| RoomId::parse(room).ok()) {
             Some(id) => match view.routed_room(&id)? {
                 Some(room) => {
-                    let (named, recipients) = in_room(self, sender.as_deref(), &room, view)?;
+                    let (named, recipients, chain) = in_room(self, sender.as_deref(), &room, view)?;
                     sender = Some(named);
-                    Target::Room(room, recipients)
+                    Target::Room(room, recipients, chain)
                 }
                 None => Target::Path(Vec::new()),
             },
@@ -102,13 +110,23 @@ impl Command for Route {
         if sender.is_some() && self.path.has_wildcard() && !to_agents {
             return Err(Refusal::invalid(Field::Path, "may contain wildcards only below agent/"));
         }
-        let answer = sender.as_ref().map(|agent| Chain::default().answer(agent, None));
+        let (mut answer, mut lineage) = (None, None);
+        if let Some(agent) = &sender {
+            let chain = match &target {
+                Target::Room(_, _, SenderChain { chain, .. }) => chain.clone(),
+                Target::Path(_) => Chain::default(),
+            };
+            if let Target::Room(_, _, SenderChain { standing, .. }) = &target {
+                lineage = standing.clone().into_lineage(&agent.id, effects);
+            }
+            answer = Some(chain.answer(agent, lineage.as_ref()));
+        }
         let (sender, sender_name) = match sender {
             Some(agent) => (Sender::Agent(agent.id.clone()), agent.name.clone()),
             None => (Sender::Source(self.from.clone()), self.from),
         };
         let (destination, kind, text): (_, _, Arc<str>) = match &target {
-            Target::Room(room, _) => {
+            Target::Room(room, ..) => {
                 let needs_text = || Refusal::invalid(Field::RoutedText, "is required in a room");
                 let text = self.text.ok_or_else(needs_text)?;
                 (Destination::Room(room.id.clone()), MessageKind::AgentResponse, text)
@@ -126,10 +144,10 @@ impl Command for Route {
         };
         let idempotency = idempotency.as_ref();
         match target {
-            Target::Room(room, recipients) => {
+            Target::Room(room, recipients, _) => {
                 let message = Message { mentions: recipients.mentions.clone(), answer, ..message };
                 let addressed = recipients.addressed(&room, None);
-                Ok(recipients.deliver_to(addressed, None, message, idempotency, effects))
+                Ok(recipients.deliver_to(addressed, lineage.as_ref(), message, idempotency, effects))
             }
             Target::Path(mailboxes) => {
                 let (deliveries, message) = (deliveries(&message, &mailboxes, &[]), Arc::new(message));
@@ -144,21 +162,35 @@ impl Command for Route {
     }
 }
 
-/// The sender with its name in a room, and the recipients there. A source cannot be a member of a room.
+/// The sender with its name in a room, the recipients there, and the chain that the message continues. A source cannot
+/// be a member of a room, and agents do not post in a frozen room.
 fn in_room(
     route: &Route,
     sender: Option<&Agent>,
     room: &Room,
     view: &mut WriterView<'_>,
-) -> Result<(Arc<Agent>, Recipients), PermitError> {
+) -> Result<(Arc<Agent>, Recipients, SenderChain), PermitError> {
     let named = match sender {
         Some(sender) => view.agent_named_in(&room.id, &sender.id)?,
         None => None,
     };
     let named = named.ok_or(Refusal::NotAMember { room: room.id.clone() })?;
+    if room.is_frozen() {
+        return Err(Refusal::Forbidden.into());
+    }
     let text = route.text.as_deref().unwrap_or_default();
     let recipients = Recipients::of_agent_message(text, &[], &named.id, room, view)?;
-    Ok((named, recipients))
+    // Only a message that addresses members can start runs, so the other ones cost no read.
+    let standing = match recipients.mentions.is_empty() {
+        true => StandingChain::None,
+        false => StandingChain::load_of_program(&named.id, &room.id, view)?,
+    };
+    let open = match &standing {
+        StandingChain::Open(lineage) => Some(lineage),
+        StandingChain::Refused | StandingChain::None => None,
+    };
+    let chain = Chain::load(open, &[], room, view)?;
+    Ok((named, recipients, SenderChain { chain, standing }))
 }
 
 /// The mailboxes that subscribe to the path and that the sender may reach. `behind` is the account that
@@ -247,7 +279,8 @@ mod tests {
         let mention = |id: &&str| Mention { member: MemberId::Agent(agent(id).id), name: (*id).into() };
         let mentions = mentioned.iter().map(mention).collect();
         let recipients = Recipients { mentions, mailboxes: recipients(found), ..Recipients::default() };
-        Facts { target: Target::Room(Arc::new(lobby()), recipients), ..given(from, &[]) }
+        let chain = SenderChain { chain: Chain::default(), standing: StandingChain::None };
+        Facts { target: Target::Room(Arc::new(lobby()), recipients, chain), ..given(from, &[]) }
     }
 
     fn lobby() -> Room {

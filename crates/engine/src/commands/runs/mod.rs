@@ -179,6 +179,7 @@ impl Candidate {
 pub const LATEST_RUNS_SEARCHED: usize = 50;
 
 /// Chain of agents that a message of an agent continues although it names no run.
+#[derive(Debug, Clone)]
 pub enum StandingChain {
     /// The agent has an open run in the room.
     Open(Lineage),
@@ -192,6 +193,30 @@ impl StandingChain {
     pub fn load(agent: &AgentId, room: &RoomId, view: &mut WriterView<'_>) -> Result<Self, Fault> {
         let since = view.now.minus(view.limits.pair_window);
         Ok(Self::of(view.store.latest_runs(agent, LATEST_RUNS_SEARCHED)?, room, since))
+    }
+
+    /// As [`Self::load`], but an active run of the agent in any place counts, because its program may post in all rooms
+    /// of the agent. Of several active runs, the deepest lineage counts.
+    pub fn load_of_program(agent: &AgentId, room: &RoomId, view: &mut WriterView<'_>) -> Result<Self, Fault> {
+        let since = view.now.minus(view.limits.pair_window);
+        let runs = view.store.latest_runs(agent, LATEST_RUNS_SEARCHED)?;
+        let active = runs.iter().filter(|run| run.state == RunState::Running).map(|run| &run.lineage);
+        Ok(match active.max_by_key(|lineage| lineage.depth) {
+            Some(lineage) => Self::Open(lineage.clone()),
+            None => Self::of(runs, room, since),
+        })
+    }
+
+    /// The lineage that a message of the agent continues; `None` if it starts a new one.
+    pub fn into_lineage(self, agent: &AgentId, effects: &EffectsBuilder<'_>) -> Option<Lineage> {
+        match self {
+            Self::Open(lineage) => Some(lineage),
+            Self::Refused => {
+                let start = Lineage::start(ConversationId::stored(effects.new_id()), agent.clone());
+                Some(start.at_least(effects.limits.chain_depth))
+            }
+            Self::None => None,
+        }
     }
 
     /// `runs` are the latest runs of the agent; a refusal before `since` does not count.

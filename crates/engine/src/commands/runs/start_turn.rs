@@ -51,13 +51,13 @@ impl Command for StartTurn {
         field_errors.into_result()
     }
 
-    /// A request is allowed for the owner of the agent and site admins. The hub itself starts runs for messages.
+    /// A request is allowed for the owner of the agent: the run has the rights of the agent in its rooms. The hub itself starts runs for messages.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         let not_found = Refusal::NotFound(EntityKind::Agent);
         let (agent, by, mut asked_by) = match &self.cause {
             TurnCause::Explicit { .. } => {
                 let OwnAgent { caller, agent } =
-                    view.controlled_agent(caller, &self.agent, parlor_model::Scope::Agents)?;
+                    view.own_agent(caller, &self.agent, parlor_model::Scope::Agents)?;
                 (agent, Some(caller.user.id.clone()), None)
             }
             TurnCause::Batch { .. } => {

@@ -40,9 +40,9 @@ impl Command for TriggerTurn {
         field_errors.into_result()
     }
 
-    /// Allowed for the owner of the agent and for site admins.
+    /// Allowed for the owner of the agent.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
-        view.controlled_agent(caller, &self.agent, Scope::Agents)?;
+        view.own_agent(caller, &self.agent, Scope::Agents)?;
         let caller = caller.signed_in(Scope::Agents)?;
         let session = session_ref(self);
         let place = TurnPlace::load(&session, view)?;

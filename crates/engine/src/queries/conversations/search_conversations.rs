@@ -8,6 +8,7 @@ use crate::{Fault, Limits};
 use parlor_model::query::{EntryPage, SearchConversations};
 use parlor_model::{AgentId, ConversationEntry, Field, Refusal, Scope, UserId};
 use regex::{Regex, RegexBuilder};
+use std::time::Instant;
 
 /// Maximum number of entries in an answer.
 const MAX_RESULTS: usize = 1000;
@@ -17,8 +18,12 @@ const MAX_SCANNED: usize = 50_000;
 const PAGE: usize = 500;
 /// Maximum characters of a pattern.
 const MAX_PATTERN_CHARS: usize = 1000;
-/// Maximum size of a compiled pattern, in bytes.
-const MAX_COMPILED_BYTES: usize = 1 << 20;
+/// Maximum size of a compiled pattern, in bytes. The time of a match is proportional to it.
+const MAX_COMPILED_BYTES: usize = 1 << 18;
+/// Maximum number of bytes of an entry that are matched between two looks at the clock.
+const WINDOW_BYTES: usize = 8192;
+/// Number of bytes before a window that are matched again with it. A longer match that crosses two windows is missed.
+const OVERLAP_BYTES: usize = 1024;
 
 impl Query for SearchConversations {
     type Facts = UserId;
@@ -44,8 +49,9 @@ impl Query for SearchConversations {
         &self,
         owner: UserId,
         store: &mut dyn Snapshot,
-        _limits: &Limits,
+        limits: &Limits,
     ) -> Result<Vec<ConversationEntry>, Fault> {
+        let deadline = Instant::now() + limits.search_timeout;
         let (pattern, limit) = (compile(&self.pattern), self.limit.min(MAX_RESULTS));
         let (mut found, mut scanned) = (Vec::new(), 0);
         let is_wanted = |id: &AgentId| {
@@ -63,17 +69,42 @@ impl Query for SearchConversations {
                     let page = store.conversation(&agent.id, &session.id, EntryPage::After(after), PAGE)?;
                     let Some(last) = page.last() else { break };
                     (after, scanned) = (last.number, scanned + page.len());
-                    let matches = |entry: &ConversationEntry| {
-                        self.filter.admits(entry) && pattern.is_match(&entry.text)
-                    };
-                    found.extend(page.into_iter().filter(matches).take(limit - found.len()));
-                    if found.len() == limit || scanned >= MAX_SCANNED {
+                    for entry in page.into_iter().filter(|entry| self.filter.admits(entry)) {
+                        // As in other searches, the matches found in time are the answer.
+                        let Some(matches) = is_match(&pattern, &entry.text, deadline) else {
+                            return Ok(found);
+                        };
+                        found.extend(matches.then_some(entry));
+                        if found.len() == limit {
+                            return Ok(found);
+                        }
+                    }
+                    if scanned >= MAX_SCANNED {
                         return Ok(found);
                     }
                 }
             }
         }
         Ok(found)
+    }
+}
+
+/// Whether the text matches; `None` if the deadline has passed.
+fn is_match(pattern: &Regex, text: &str, deadline: Instant) -> Option<bool> {
+    let mut start = 0;
+    loop {
+        if Instant::now() >= deadline {
+            return None;
+        }
+        let end = text.floor_char_boundary(start + WINDOW_BYTES);
+        let from = text.floor_char_boundary(start.saturating_sub(OVERLAP_BYTES));
+        let is_last = end == text.len();
+        // A match that ends with the window may depend on the text behind it; the next window contains it.
+        match pattern.find_at(&text[..end], from) {
+            Some(found) if is_last || found.end() < end => return Some(true),
+            _ if is_last => return Some(false),
+            _ => start = end,
+        }
     }
 }
 
@@ -99,5 +130,28 @@ mod tests {
         assert!(compile(huge).is_match(&format!("x{huge}y")) && !compile(huge).is_match("x"));
         let longest = "𝔘".repeat(MAX_PATTERN_CHARS);
         assert!(compile(&longest).is_match(&longest));
+    }
+
+    #[test]
+    fn a_long_text_is_matched_in_windows_until_the_deadline() {
+        let later = Instant::now() + std::time::Duration::from_secs(3600);
+        let matches = |pattern: &str, text: &str| is_match(&compile(pattern), text, later);
+        let long = |end: &str| format!("{}{end}", "ä ".repeat(20_000));
+        assert_eq!(matches("tea now", &long("tea now")), Some(true));
+        assert_eq!(matches("now$", &long("tea now")), Some(true));
+        assert_eq!(
+            matches("ä$", &long("tea")),
+            Some(false),
+            "the end of a window is not the end of the text"
+        );
+        assert_eq!(
+            matches("^ ", &long("tea")),
+            Some(false),
+            "the start of a window is not the start of the text"
+        );
+        let across = format!("{}tea now{}", " ".repeat(WINDOW_BYTES - 3), " ".repeat(WINDOW_BYTES));
+        assert_eq!(matches("tea now", &across), Some(true));
+        assert_eq!(matches("", ""), Some(true));
+        assert_eq!(is_match(&compile("tea"), "tea", Instant::now()), None);
     }
 }

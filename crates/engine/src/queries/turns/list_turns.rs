@@ -13,11 +13,11 @@ impl Query for ListTurns {
     type Facts = Vec<AgentId>;
     type Answer = TurnList;
 
-    /// Allowed for the owner of the agent, and for site admins who name it. Without an agent, the agents of the caller.
+    /// Allowed for the owner of the agent. Without an agent, the agents of the caller.
     fn permit(&self, caller: &CallerContext, view: &mut ReadView<'_>) -> Result<Vec<AgentId>, PermitError> {
         match &self.agent {
             Some(agent) => {
-                view.controlled_agent(caller, agent, Scope::Agents)?;
+                view.own_agent(caller, agent, Scope::Agents)?;
                 Ok(vec![agent.clone()])
             }
             None => {

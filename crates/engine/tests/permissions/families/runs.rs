@@ -66,7 +66,7 @@ table! { commands: AnyCommand;
         "who   who   ?run  ?run  ?run  ?run  yes   yes   ?run  no    yes   who  ", ALL_SCOPES, cancel_run(), A_RUN_IN_A_SESSION;
     }
     AnyCommand::StartTurn(_) => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  yes   yes   ?bot  no    yes   who  ", AGENTS,  start_turn(), AGENT_OWNERS_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  start_turn(), AGENT_OWNERS_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  start_turn(), READY;
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  start_batch(), AGENT_WITH_MAIL;
         "no    no    no    no    no    no    no    no    no    no    no    ?msg ", PERSON,  start_batch(), AGENT_OWNERS_AGENT;

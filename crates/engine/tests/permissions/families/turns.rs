@@ -24,7 +24,7 @@ table! { commands: AnyCommand;
         "no    no    no    no    no    no    no    no    no    no    no    ?bot ", PERSON,  send_heartbeat(), READY;
     }
     AnyCommand::TriggerTurn(_) => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  yes   yes   ?bot  no    yes   who  ", AGENTS,  trigger_turn(), MAIL_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  trigger_turn(), MAIL_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  trigger_turn(), READY;
     }
 }
@@ -33,7 +33,7 @@ table! { queries: AnyQuery;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
 //       ymous voked membr ber   admin owner admin owner owner w/out with  ator
     AnyQuery::ListTurns(_) => {
-        "who   who   ?bot  ?bot  ?bot  ?bot  yes   yes   ?bot  no    yes   who  ", AGENTS,  list_turns(Some(coder())), MAIL_AGENT;
+        "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  yes   ?bot  no    yes   who  ", AGENTS,  list_turns(Some(coder())), MAIL_AGENT;
         "who   who   ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  ?bot  no    ?bot  who  ", AGENTS,  list_turns(Some(coder())), READY;
         "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", AGENTS,  list_turns(None), READY;
     }
