@@ -29,6 +29,8 @@ fields! {
     Action = "action",
     Agent = "agent",
     Agents = "agents",
+    /// Whether a decision on an approval also creates a rule.
+    Always = "always",
     Answers = "answers",
     Assignee = "assignee",
     Attachments = "attachments",

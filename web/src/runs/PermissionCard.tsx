@@ -1,5 +1,6 @@
 import { ShieldQuestion } from 'lucide-react';
 import { useEffect, useState } from 'react';
+import { sessionOf } from '../chat/place';
 import type { Permission } from '../chat/state';
 import { escapeHidden } from '../markdown/hiddenCharacters';
 import { useClient } from '../session/session';
@@ -96,9 +97,12 @@ function DecisionButtons({ permission }: { permission: Permission }) {
           <Button size="small" variant="primary" onClick={() => decide('allow', false)}>
             {text.permission.allow}
           </Button>
-          <Button size="small" title={text.permission.alwaysHint} onClick={() => decide('allow', true)}>
-            {text.permission.always}
-          </Button>
+          {/* A rule belongs to a room, so the hub refuses one for a session without a room. */}
+          {sessionOf(permission.roomId) === undefined && (
+            <Button size="small" title={text.permission.alwaysHint} onClick={() => decide('allow', true)}>
+              {text.permission.always}
+            </Button>
+          )}
           <Button size="small" variant="danger" className="ml-auto" onClick={() => setDenying(true)}>
             {text.permission.deny}
           </Button>

@@ -23,7 +23,8 @@ pub struct AskApproval {
 pub struct DecideApproval {
     pub approval: ApprovalId,
     pub allow: bool,
-    /// Also create a rule that allows every later request of this agent for this tool in this room.
+    /// Also create a rule that allows every later request of this agent for this tool in this room. Refused
+    /// without a room.
     pub always: bool,
     pub reason: Option<Box<str>>,
     /// Digest of the input that the user saw. If present, it must match the approval.

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use crate::scene::{Scene, make_key};
 
 /// A Parlor gateway that executes runs in sessions as the test tells it.
-pub struct Host(Gateway);
+pub struct Host(pub Gateway);
 
 impl Host {
     pub async fn start(owner: &RestClient, agents: &[&str]) -> Self {
@@ -66,6 +66,21 @@ impl Host {
         self.chunk(run, "tool_result", "ok", result).await;
     }
 
+    /// Requests permission for the tool `Bash`.
+    pub async fn request_permission(&mut self, run: &Value, id: &str, timeout_ms: u64) {
+        let frame = json!({ "type": "gateway:permission_request", "requestId": id, "toolName": "Bash",
+            "toolInput": { "command": "rm -rf ./secret" }, "timeoutMs": timeout_ms });
+        self.send(run, frame).await;
+        self.0.settled().await.unwrap();
+    }
+
+    /// Waits until the hub answers a permission request.
+    pub async fn decision(&mut self, id: &str) -> Value {
+        let matches =
+            |frame: &Value| frame["type"] == "server:permission_response" && frame["requestId"] == id;
+        self.0.wait_for(parlor_testkit::socket::TEST_TIMEOUT, matches).await.unwrap()
+    }
+
     async fn send(&mut self, run: &Value, mut frame: Value) {
         for field in ["agentId", "sessionId", "runId"] {
             frame[field] = run[field].clone();
@@ -80,7 +95,7 @@ fn reply(run: &Value) -> String {
     format!("reply-{}", run["runId"].as_str().unwrap())
 }
 
-async fn connect(user: &RestClient) -> Broker {
+pub async fn connect(user: &RestClient) -> Broker {
     Broker::connect(user.url(), user.token()).await.unwrap()
 }
 
@@ -117,16 +132,19 @@ fn working(sessions: &[&str]) -> Value {
 }
 
 /// A user with the agent `coder` and a gateway that hosts it.
-struct Studio {
-    scene: Scene,
-    ada: RestClient,
-    broker: Broker,
-    host: Host,
+pub struct Studio {
+    pub scene: Scene,
+    pub ada: RestClient,
+    pub broker: Broker,
+    pub host: Host,
 }
 
 impl Studio {
-    async fn open() -> Self {
-        let scene = Scene::start().await;
+    pub async fn open() -> Self {
+        Self::on(Scene::start().await).await
+    }
+
+    pub async fn on(scene: Scene) -> Self {
         let ada = scene.person("ada").await;
         let mut broker = connect(&ada).await;
         broker.create_agent("coder", &[]).await.unwrap();
@@ -135,10 +153,25 @@ impl Studio {
     }
 
     /// Starts a run in the session `s1` that streams nothing.
-    async fn begin(&mut self) -> Value {
+    pub async fn begin(&mut self) -> Value {
         let started = self.broker.ask(start("s1", "go")).await.unwrap();
         assert_eq!(started["type"], "session.started", "{started}");
         self.host.run().await
+    }
+
+    /// Waits until the run in the session `s1` has ended, and returns the reason.
+    pub async fn ended(&mut self) -> Value {
+        let stopped = |frame: &Value| frame["type"] == "session.status" && frame["status"] == "stopped";
+        self.broker.wait_for(parlor_testkit::socket::TEST_TIMEOUT, stopped).await.unwrap()["reason"].clone()
+    }
+
+    /// Types and texts of the entries in the conversation log of the session `s1`.
+    pub async fn log(&mut self) -> Vec<(String, String)> {
+        let history = json!({ "type": "conversation.history", "agent": "coder", "sessionId": "s1" });
+        let history = self.broker.ask(history).await.unwrap();
+        let text = |entry: &Value, field: &str| entry[field].as_str().unwrap().to_owned();
+        let entries = history["entries"].as_array().unwrap().iter();
+        entries.map(|entry| (text(entry, "type"), text(entry, "text"))).collect()
     }
 
     async fn error(&mut self, frame: Value) -> Value {

@@ -35,5 +35,6 @@ mod rest;
 mod resume;
 mod scene;
 mod service_agents;
+mod session_runs;
 mod sign_in;
 mod walks;

@@ -75,6 +75,7 @@ pub fn name(field: Field) -> &'static str {
         | Field::ServiceBaseUrl
         | Field::ServiceKey
         | Field::ServiceModel
+        | Field::Always
         | Field::AutoRun
         | Field::Session
         | Field::Settings

@@ -9,6 +9,7 @@ pub fn translate(error: &FieldError) -> (&'static str, &str) {
 
 fn name(field: Field) -> &'static str {
     match field {
+        Field::Always => "allowAlways",
         Field::Assignee => "assigneeId",
         Field::AutoRun => "config.autoRun",
         Field::Attachments => "attachmentIds",

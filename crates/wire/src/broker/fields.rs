@@ -44,6 +44,7 @@ fn name(field: Field) -> &'static str {
         Field::Action
         | Field::Agent
         | Field::Agents
+        | Field::Always
         | Field::Answers
         | Field::Assignee
         | Field::Attachments

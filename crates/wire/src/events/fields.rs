@@ -89,6 +89,7 @@ fn name(field: Field) -> &'static str {
         | Field::ServiceBaseUrl
         | Field::ServiceKey
         | Field::ServiceModel
+        | Field::Always
         | Field::AutoRun
         | Field::Session
         | Field::Settings

@@ -53,13 +53,15 @@ impl Command for DecideApproval {
         if self.allow && room.as_ref().is_some_and(|room| room.is_frozen()) {
             return Err(Refusal::Forbidden);
         }
+        if self.allow && self.always && room.is_none() {
+            return Err(Refusal::invalid(Field::Always, "needs a room, and this run has none"));
+        }
         let by = decider(&caller);
         let decision = match self.allow {
             true => Decision::Allowed { by },
             false => Decision::Denied { by, reason: self.reason },
         };
         let decided = record_decision(&approval, decision, effects)?;
-        // A rule belongs to a room; without one, only this request is allowed.
         let rule = room.filter(|_| self.allow && self.always).map(|room| ApprovalRule {
             room: room.id.clone(),
             agent: decided.agent.clone(),
@@ -140,5 +142,15 @@ mod tests {
         };
         assert_eq!(rules(true), [ApprovalRule { by: UserId::stored("ann"), at: NOW, ..rule() }]);
         assert_eq!(rules(false), []);
+    }
+
+    #[test]
+    fn without_a_room_a_tool_is_never_allowed_permanently() {
+        let decide = |allow, always| {
+            let facts = DecidableApproval { room: None, ..decidable(open(), room()) };
+            decide(DecideApproval { always, ..decision(allow) }, facts).map(drop)
+        };
+        assert!(matches!(decide(true, true), Err(Refusal::Invalid(_))));
+        assert_eq!([decide(true, false), decide(false, true)], [Ok(()), Ok(())]);
     }
 }
