@@ -12,8 +12,8 @@ use parlor_model::{EntityKind, Member, Refusal, Room, Run, RunOutcome, RunTrigge
 use std::sync::Arc;
 
 /// The room of a run.
-enum Place {
-    WithoutRoom,
+enum RoomOfRun {
+    None,
     Room(Arc<Room>),
     /// The agent is no longer a member of the room, or the room no longer exists.
     Left,
@@ -21,7 +21,7 @@ enum Place {
 
 pub struct Facts {
     run: Run,
-    place: Place,
+    place: RoomOfRun,
     trigger: Option<RunTrigger>,
     members: Vec<Member>,
 }
@@ -34,11 +34,11 @@ impl Command for StartRun {
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Facts, PermitError> {
         caller.operator()?;
         let run = view.store.run(&self.run)?.ok_or(Refusal::NotFound(EntityKind::Run))?;
-        let (mut place, mut members) = (Place::WithoutRoom, Vec::new());
+        let (mut place, mut members) = (RoomOfRun::None, Vec::new());
         if let Some(room) = run.room() {
             place = match view.room(room)? {
-                Some(room) if view.agents_in(&room)?.contains(&run.agent) => Place::Room(room),
-                _ => Place::Left,
+                Some(room) if view.agents_in(&room)?.contains(&run.agent) => RoomOfRun::Room(room),
+                _ => RoomOfRun::Left,
             };
             members = view.store.members(room, MEMBERS_IN_CONTEXT, 0)?;
         }
@@ -49,12 +49,12 @@ impl Command for StartRun {
         let Facts { run, place, trigger, members } = facts;
         let already_started = |_| Refusal::AlreadyExists(EntityKind::Run);
         let reason = match (place, trigger) {
-            (Place::Room(room), _) if room.is_frozen() => "the room is frozen",
-            (Place::Left, _) => "the agent is no longer in the room",
+            (RoomOfRun::Room(room), _) if room.is_frozen() => "the room is frozen",
+            (RoomOfRun::Left, _) => "the agent is no longer in the room",
             (place, Some(prompt)) => {
                 let room = match place {
-                    Place::Room(room) => Some(room),
-                    Place::WithoutRoom | Place::Left => None,
+                    RoomOfRun::Room(room) => Some(room),
+                    RoomOfRun::None | RoomOfRun::Left => None,
                 };
                 let run = put(run.started(effects.now).map_err(already_started)?, effects);
                 if let RunTrigger::Prompt(prompt) = &prompt {

@@ -14,11 +14,12 @@ use utoipa::ToSchema;
 #[derive(Deserialize, ToSchema)]
 #[cfg_attr(test, derive(TS), ts(optional_fields))]
 #[serde(rename_all = "camelCase")]
+#[schema(example = json!({ "agentId": "coder", "sessionId": "main", "prompt": "Summarize the new messages" }))]
 pub struct NewTurn {
     pub agent_id: String,
     /// Default `main`.
     pub session_id: Option<String>,
-    /// Pending messages of the session, maximum 100. Without messages and prompt, the oldest pending ones.
+    /// Ids of pending messages of the session, maximum 100. Not together with `prompt`. Without messages and prompt, the oldest pending ones.
     pub message_ids: Option<Vec<String>>,
     /// Text that is not stored as a message. Not together with `messageIds`.
     pub prompt: Option<String>,
