@@ -10,7 +10,8 @@ use crate::ports::IdGenerator;
 use crate::routing_index::RouteChange;
 use parlor_model::audit::{Action, Actor, NewAuditEntry, Subject};
 use parlor_model::{
-    Destination, Epoch, Event, LoggedEvent, Message, MessageId, MessageKind, Position, Sender, Seq, Time,
+    AgentId, Destination, Epoch, Event, LoggedEvent, Message, MessageId, MessageKind, Position, Sender, Seq,
+    Time,
 };
 use std::sync::Arc;
 
@@ -20,6 +21,8 @@ pub struct Effects {
     pub changes: Vec<Change>,
     pub events: Vec<LoggedEvent>,
     pub route_changes: Vec<RouteChange>,
+    /// Agents that got pending mail without an event about it.
+    pub mail_of: Vec<AgentId>,
 }
 
 /// Collects the effects while a command is decided.
@@ -33,6 +36,7 @@ pub struct EffectsBuilder<'a> {
     pub(crate) changes: Vec<Change>,
     pub(crate) events: Vec<LoggedEvent>,
     pub(crate) routes: Vec<RouteChange>,
+    mail_of: Vec<AgentId>,
 }
 
 impl<'a> EffectsBuilder<'a> {
@@ -44,8 +48,9 @@ impl<'a> EffectsBuilder<'a> {
         ids: &'a dyn IdGenerator,
         limits: &'a Limits,
     ) -> Self {
-        let (changes, events, routes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { now, limits, caller, ids, epoch: head.epoch, head: head.seq, changes, events, routes }
+        let (changes, events, routes, mail_of) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let (epoch, head) = (head.epoch, head.seq);
+        Self { now, limits, caller, ids, epoch, head, changes, events, routes, mail_of }
     }
 
     pub fn new_id(&self) -> String {
@@ -106,6 +111,11 @@ impl<'a> EffectsBuilder<'a> {
         self.events.push(LoggedEvent { seq: self.next_seq(), at: self.now, event });
     }
 
+    /// Has the sessions of an agent checked for pending mail that no event reports.
+    pub fn check_mail_of(&mut self, agent: AgentId) {
+        self.mail_of.push(agent);
+    }
+
     /// Records an action of the caller in the audit log.
     pub fn audit(&mut self, action: Action, subject: Option<Subject>, detail: Option<Box<str>>) {
         self.audit_by(self.caller.actor(), action, subject, detail);
@@ -125,7 +135,8 @@ impl<'a> EffectsBuilder<'a> {
     }
 
     pub fn finish(self) -> Effects {
-        Effects { changes: self.changes, events: self.events, route_changes: self.routes }
+        let Self { changes, events, routes: route_changes, mail_of, .. } = self;
+        Effects { changes, events, route_changes, mail_of }
     }
 }
 

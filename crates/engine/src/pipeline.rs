@@ -12,6 +12,7 @@ use crate::health::{Health, HealthCell};
 use crate::metrics::WriterMetrics;
 use crate::ports::{Bus, Clock, Head, IdGenerator, Store};
 use crate::routing_index::RoutingIndex;
+use crate::turns::TurnChanges;
 use crate::{Fault, Limits};
 use parlor_model::{LoggedEvent, Seq};
 use std::sync::Arc;
@@ -30,7 +31,7 @@ pub struct Writer {
     released: Arc<Notify>,
     services: Arc<Notify>,
     /// Notified when automatic turns or heartbeats may have been added, changed or removed.
-    turn_settings: Arc<Notify>,
+    turn_changes: Arc<TurnChanges>,
     agent_changes: Arc<AgentChangeLog>,
     limits: Limits,
     tally: Arc<WriterMetrics>,
@@ -72,7 +73,7 @@ impl Writer {
             health,
             released,
             services,
-            turn_settings: Arc::default(),
+            turn_changes: Arc::default(),
             agent_changes: Arc::default(),
             cache: Cache::new(limits.cache_entries),
             limits,
@@ -91,8 +92,8 @@ impl Writer {
         self.services.clone()
     }
 
-    pub fn turn_settings(&self) -> Arc<Notify> {
-        self.turn_settings.clone()
+    pub fn turn_changes(&self) -> Arc<TurnChanges> {
+        self.turn_changes.clone()
     }
 
     pub fn agent_changes(&self) -> Arc<AgentChangeLog> {
@@ -213,9 +214,7 @@ impl Writer {
         if committed.services {
             self.services.notify_one();
         }
-        if committed.turn_settings {
-            self.turn_settings.notify_one();
-        }
+        self.turn_changes.add(committed.turn_settings, committed.mail_of);
         if committed.room_removed {
             self.indexed = Seq(0);
         }

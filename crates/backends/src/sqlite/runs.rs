@@ -154,7 +154,8 @@ fn put_run(sql: &Connection, it: &Run) -> Result<(), Fault> {
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, \
          ?23, ?24, ?25, ?26, ?27, ?28) \
          ON CONFLICT (id) DO UPDATE SET state = ?12, reason = ?13, reply = ?14, input_tokens = ?15, \
-         output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20, parent = ?11, stop_requested = ?22",
+         output_tokens = ?16, cost = ?17, started_at = ?19, ended_at = ?20, chain = ?10, parent = ?11, \
+         stop_requested = ?22",
         &[
             &it.id.as_str(),
             &it.agent.as_str(),

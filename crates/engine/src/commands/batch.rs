@@ -14,7 +14,7 @@ use crate::ports::{Clock, Head, IdGenerator, Transaction};
 use crate::read_view::{ReadView, WriterView};
 use crate::routing_index::RoutingIndex;
 use crate::{Fault, Limits};
-use parlor_model::{Caller, LoggedEvent, Position, Refusal};
+use parlor_model::{AgentId, Caller, LoggedEvent, Position, Refusal};
 
 pub struct Batch<'a> {
     pub(crate) transaction: Box<dyn Transaction + 'a>,
@@ -38,6 +38,8 @@ pub(crate) struct Committed {
     pub services: bool,
     /// Whether automatic turns or heartbeats may have been added, changed or removed.
     pub turn_settings: bool,
+    /// Agents that got pending mail without an event about it.
+    pub mail_of: Vec<AgentId>,
     /// Changes of agents and mail; `None` if no reader follows them.
     pub agents: Option<AgentChanges>,
     /// Whether a room was removed: the store may then restart its search index from the beginning.
@@ -89,6 +91,7 @@ impl Batch<'_> {
             self.committed.turn_settings |= change.may_change_turns();
             self.committed.room_removed |= matches!(change, Change::Room(RoomChange::RemoveRoom(_)));
         }
+        self.committed.mail_of.extend(effects.mail_of);
         effects.route_changes.iter().for_each(|change| self.routes.apply(change));
         if let Some(last) = effects.events.last() {
             self.head.seq = last.seq;

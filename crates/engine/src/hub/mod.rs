@@ -17,7 +17,7 @@ use crate::metrics::{HubMetrics, WriterMetrics};
 use crate::ports::{Bus, Clock, IdGenerator, Reader, Store, Triage};
 use crate::runs::SchedulerHandle;
 use crate::tasks::Tasks;
-use crate::turns::TurnsHandle;
+use crate::turns::{TurnChanges, TurnsHandle};
 use parlor_model::{Caller, Epoch, Position, Refusal, Seq, Time};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
@@ -55,8 +55,7 @@ struct Inner {
     /// Limits concurrent triage requests for batches of mail; further checks wait for a permit.
     triage_permits: Arc<Semaphore>,
     turns: Arc<TurnsHandle>,
-    /// Notified when automatic turns or heartbeats may have been added, changed or removed.
-    turn_settings: Arc<Notify>,
+    turn_changes: Arc<TurnChanges>,
     ids: Arc<dyn IdGenerator>,
 }
 
@@ -101,8 +100,8 @@ impl Hub {
         self.inner.turns.clone()
     }
 
-    pub(crate) fn turn_settings_changed(&self) -> Arc<Notify> {
-        self.inner.turn_settings.clone()
+    pub(crate) fn turn_changes(&self) -> Arc<TurnChanges> {
+        self.inner.turn_changes.clone()
     }
 
     pub(crate) fn new_id(&self) -> Box<str> {

@@ -32,7 +32,7 @@ impl Hub {
         run_startup_commands(&mut writer, vec![AppendNoop]);
         let (Head { epoch, seq, .. }, writer_metrics) = (writer.head(), writer.tally());
         let (released, services) = (writer.released(), writer.services());
-        let (turns, turn_settings) = (Arc::new(TurnsHandle::default()), writer.turn_settings());
+        let (turns, turn_changes) = (Arc::new(TurnsHandle::default()), writer.turn_changes());
         let agent_changes = writer.agent_changes();
         let fanout = Arc::new(Fanout::new(epoch, seq, &limits, clock.clone()));
         let (queue, queued_commands) = mpsc::channel(limits.max_queued_commands);
@@ -92,7 +92,7 @@ impl Hub {
             triage,
             triage_permits: Arc::new(Semaphore::new(MAX_CONCURRENT_TRIAGES)),
             turns,
-            turn_settings,
+            turn_changes,
             ids,
         };
         let hub = Self { inner: Arc::new(inner) };

@@ -26,10 +26,12 @@ pub async fn run_loop(weak: WeakHub) {
     let mut is_loaded = false;
     loop {
         let Some(hub) = weak.upgrade().filter(|hub| !hub.is_closing()) else { return };
-        let (turns, settings_changed) = (hub.shared_turns(), hub.turn_settings_changed());
-        if !is_loaded {
+        let (turns, changes) = (hub.shared_turns(), hub.turn_changes());
+        let changed = changes.take();
+        if changed.settings || !is_loaded {
             is_loaded = hub.load_turn_settings().await.is_ok();
         }
+        turns.lock().lanes.mail_moved(&changed.mail_of, Instant::now());
         hub.send_heartbeats().await;
         let due = turns.lock().lanes.take_due(Instant::now());
         for (session, auto_run) in due {
@@ -57,7 +59,7 @@ pub async fn run_loop(weak: WeakHub) {
         };
         tokio::select! {
             () = turns.wake_driver.notified() => {}
-            () = settings_changed.notified() => is_loaded = false,
+            () = changes.changed() => {}
             () = deadline => {}
         }
     }

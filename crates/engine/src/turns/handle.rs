@@ -60,7 +60,7 @@ impl Projection for TurnsHandle {
 /// Returns whether the event concerns the lanes.
 fn apply_event(lanes: &mut Lanes, event: &Event, now: Instant) -> bool {
     match event {
-        Event::MessagePosted { deliveries, .. } => {
+        Event::MessagePosted { deliveries, .. } | Event::MailResent { deliveries, .. } => {
             for copy in deliveries.iter() {
                 let session = match &copy.mailbox.session {
                     Some(session) => session.clone(),

@@ -7,7 +7,7 @@
 use super::budget::Budget;
 use crate::Limits;
 use parlor_model::{AgentId, AutoRun, RoomId, Run, RunId, SessionRef};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 /// Delay before a check is repeated that failed because the store is unavailable.
@@ -112,6 +112,13 @@ impl Lanes {
         let lanes = self.lanes.iter_mut().filter(|(id, _)| id.agent == *agent);
         for (_, lane) in lanes.filter(|(_, lane)| lane.needs_host || lane.checking) {
             lane.needs_host = false;
+            lane.touch(now);
+        }
+    }
+
+    /// Agents got mail that no event reports: their sessions are checked.
+    pub fn mail_moved(&mut self, to: &BTreeSet<AgentId>, now: Instant) {
+        for (_, lane) in self.lanes.iter_mut().filter(|(id, _)| to.contains(&id.agent)) {
             lane.touch(now);
         }
     }

@@ -5,10 +5,12 @@
 //! through the write pipeline (`commands/turns`).
 
 mod budget;
+mod changes;
 pub mod cron;
 pub(crate) mod driver;
 mod handle;
 mod heartbeats;
 mod lanes;
 
+pub use changes::TurnChanges;
 pub use handle::TurnsHandle;

@@ -80,7 +80,7 @@ impl Ports {
             self.seq = self.seq.next();
             LoggedEvent { seq: self.seq, at: Time(self.seq.0 as i64 * 1000), event }
         });
-        Effects { changes, events: events.collect(), route_changes: Vec::new() }
+        Effects { changes, events: events.collect(), ..Effects::default() }
     }
 
     pub fn next_seq(&self) -> u64 {

@@ -2,26 +2,26 @@
 
 use super::agents::{GATEWAYS, HEARTBEAT, mailbox_of};
 use super::people::BACKUP_CODES;
-use super::prelude::{PreludeUsers, account, model, registration, sign_in, user_of};
+use super::prelude::{PreludeUsers, account, model, registration, sign_in, task, user_of};
 use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AcknowledgeMail, AddBookmark, AddUpload, AgentProfile, AnswerQuestions, AppendNoop, AskApproval,
-    BatchVerdict, CancelRun, ChangeAgent, ChangeMember, ChangePassword, ChangeProfile, ChangeRoom,
-    ChangeRoomPreferences, ChangeRouter, ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters,
-    ConfigureAgent, ConnectGateway, CreateRouter, CreateSignIn, CreateSigningKey, DecideApproval,
-    DecideBatch, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage,
-    EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent,
-    ImportMail, ImportedMessage, MarkAllRead, MarkRoomRead, MergeRun, MoveAgent, OfferPairing, PathMessage,
-    PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup,
-    RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, ReleaseBatch, RemoveAgent,
-    RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask,
-    RemoveUser, ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule, RevokeInvitation, RevokeKey,
-    RevokeTokens, RewindRoom, RoomChanges, RouterChanges, SendHeartbeat, ServiceChanges, SetIdlePrompt,
-    SetProjectRoot, SetUp, StartRun, StartTurn, StartUnpromptedRun, StopRuns, StopSession,
-    TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, TriggerTurn, TurnCause, TurnInput,
-    UnpinMessage, Unsubscribe, WithdrawRuns,
+    AcknowledgeMail, AddBookmark, AddMember, AddUpload, AgentProfile, AgentRegistration, AnswerQuestions,
+    AppendNoop, AskApproval, BatchVerdict, CancelRun, ChangeAgent, ChangeMember, ChangePassword,
+    ChangeProfile, ChangeRoom, ChangeRoomPreferences, ChangeRouter, ChangeService, ChangeSettings,
+    ChangeTask, ClearDeadLetters, ConfigureAgent, ConnectGateway, CreateRouter, CreateSignIn,
+    CreateSigningKey, DecideApproval, DecideBatch, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom,
+    DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun,
+    ForwardMessage, FreezeRoom, HostAgent, ImportMail, ImportedMessage, MarkAllRead, MarkRoomRead, MergeRun,
+    MoveAgent, OfferPairing, PathMessage, PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish,
+    ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RegisterAgent,
+    ReleaseBatch, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
+    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule,
+    RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom, RoomChanges, RouterChanges, SendHeartbeat,
+    ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartTurn, StartUnpromptedRun, StopRuns,
+    StopSession, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, TriggerTurn, TurnCause,
+    TurnInput, UnpinMessage, Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, AgentReply, ApprovalId, ApprovalSubject, BlobDigest, Caller, Device, Edit, File, GatewayId,
@@ -555,7 +555,69 @@ async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     let moved = || MoveAgent { from: AgentId::stored("foldered"), to: AgentId::stored("helper") };
     run.must(Caller::OPERATOR, moved()).await?;
     run.refused(Caller::OPERATOR, moved()).await?;
+    takeover(run, users).await?;
     run.must(ann.clone(), DisconnectGateway { gateway }).await
+}
+
+/// An agent whose gateway gives it a new id replaces the offline agent with its name, which has a room, mail that a run
+/// holds, a queued run and a task.
+async fn takeover(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (ann, room, phone) = (&users.ann, first_room(run), GatewayId::stored("phone"));
+    let [old, new] = ["hermes-1", "hermes-2"].map(AgentId::stored);
+    let register = |id: &AgentId, gateway: &GatewayId| {
+        let registration = registration(gateway.clone(), id.clone());
+        let (name, has_lasting_id) = ("Hermes".into(), false);
+        RegisterAgent { registration: AgentRegistration { name, has_lasting_id, ..registration } }
+    };
+    let connect = ConnectGateway { id: phone.clone(), device: Device::default(), ephemeral: false };
+    run.must(ann.clone(), connect).await?;
+    run.must(ann.clone(), register(&old, &phone)).await?;
+    let (member, role) = (MemberId::Agent(old.clone()), RoomRole::Member);
+    run.must(ann.clone(), AddMember { room: room.clone(), member, role, description: None }).await?;
+    run.must(ann.clone(), task(room.clone(), old.clone())).await?;
+    let message = Route {
+        from: "coder".into(),
+        path: Path::of_agent(&old),
+        command: "say".into(),
+        payload: Payload("{}".into()),
+        text: None,
+        source: "internal".into(),
+        external_id: None,
+    };
+    run.must(ann.clone(), message).await?;
+    let held = newest(run);
+    let batch = DecideBatch {
+        agent: old.clone(),
+        session: SessionId::main(),
+        messages: vec![held.clone()],
+        verdict: BatchVerdict::Start { reason: "go".into() },
+    };
+    run.must(Caller::OPERATOR, batch).await?;
+    let holding = run.world.runs.last().expect("a run was just queued").clone();
+    run.must(Caller::OPERATOR, StartRun { run: holding.clone() }).await?;
+    let mention = Post { mentions: vec!["Hermes".into()], ..post(room, "later") };
+    run.must(ann.clone(), mention).await?;
+    run.must(ann.clone(), DisconnectGateway { gateway: phone }).await?;
+    run.compare().await?;
+
+    // Two commands, whose published events are compared between the stores only: the log contains the runs and the members
+    // of rooms as they are after the takeover, which publishes states in between.
+    let register = register(&new, &GatewayId::stored(GATEWAYS[0]));
+    let commands = vec![(ann.clone(), register.into()), (Caller::OPERATOR, AppendNoop.into())];
+    let results = run.act(commands).await?;
+    assert!(results.iter().all(Result::is_ok), "{results:?}");
+    run.compare().await?;
+    assert!(run.oracle().read(|store| store.agent(&old)).is_none());
+    let state = run.oracle().read(|store| store.run(&holding)).map(|run| run.state);
+    assert_eq!(state, Some(RunState::Ended(RunOutcome::Interrupted)));
+    let open = run.oracle().read(|store| store.open_runs());
+    let continued = open.iter().filter(|run| run.agent == new && run.lineage.chain == [new.clone()]);
+    assert_eq!(continued.count(), 2, "the runs of the task and of the mention continue");
+    let own = Mailbox::of(new);
+    let later = run.world.now.plus(Duration::from_secs(60));
+    let pending = run.oracle().read(|store| store.pending(&own, later, 9));
+    assert!(pending.iter().any(|(message, _)| message.id == held), "its mail is not held");
+    Ok(())
 }
 
 async fn removals(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

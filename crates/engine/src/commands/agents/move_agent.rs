@@ -5,11 +5,15 @@ use super::removal::{Departure, remove_agents};
 use crate::changes::{MailChange, RoomChange};
 use crate::commands::Command;
 use crate::commands::rooms::members::members_for_event;
+use crate::commands::turns::settle_batch::retry;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
 use crate::read_view::WriterView;
 use parlor_model::command::MoveAgent;
-use parlor_model::{Agent, EntityKind, Event, Mailbox, Member, MemberChange, MemberId, Refusal, Session};
+use parlor_model::{
+    Agent, Delivery, EntityKind, Event, Mailbox, Member, MemberChange, MemberId, Refusal, Session, SessionId,
+    SessionRef,
+};
 use std::sync::Arc;
 
 pub struct Facts {
@@ -18,6 +22,8 @@ pub struct Facts {
     sessions: Vec<Session>,
     /// Sessions of the other agent.
     known: Vec<Session>,
+    /// Mail that runs of the first agent hold. These runs end with it.
+    held: Vec<(SessionRef, Delivery)>,
     departure: Departure,
 }
 
@@ -43,11 +49,23 @@ impl Command for MoveAgent {
         }
         let departure = Departure::of_agents(std::slice::from_ref(&*from), view)?;
         let (sessions, known) = (view.store.sessions(&from.id)?, view.store.sessions(&to.id)?);
-        Ok(Facts { from, to, sessions, known, departure })
+        let mut held = Vec::new();
+        for session in sessions.iter().map(|session| session.id.clone()).chain([SessionId::main()]) {
+            let session = SessionRef { agent: from.id.clone(), session };
+            for mailbox in session.mailboxes() {
+                let copies = view.store.held(&mailbox)?;
+                held.extend(copies.into_iter().map(|copy| (session.clone(), copy)));
+            }
+        }
+        Ok(Facts { from, to, sessions, known, held, departure })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<(), Refusal> {
-        let Facts { from, to, sessions, known, mut departure } = facts;
+        let Facts { from, to, sessions, known, held, mut departure } = facts;
+        for (session, copy) in held {
+            let message = [copy.message];
+            retry(&session, None, &message, copy.attempts, "the agent was moved during the run", effects);
+        }
         let mut mailboxes = vec![None];
         for session in sessions {
             mailboxes.push(Some(session.id.clone()));
@@ -62,6 +80,7 @@ impl Command for MoveAgent {
                 [&from, &to].map(|agent| Mailbox { agent: agent.id.clone(), session: session.clone() });
             effects.change(MailChange::MoveMail { from, to });
         }
+        effects.check_mail_of(to.id.clone());
         take_over_memberships(&to, &mut departure, effects);
         remove_agents(&[Agent::clone(&from)], &departure, effects);
         Ok(())
@@ -93,7 +112,7 @@ mod tests {
     use super::*;
     use crate::changes::{AgentChange, Change};
     use crate::commands::test_fixtures::{agent, decide, mailbox};
-    use parlor_model::{SessionId, Time};
+    use parlor_model::Time;
 
     #[test]
     fn mail_and_sessions_move_and_the_first_agent_is_removed() {
@@ -102,6 +121,7 @@ mod tests {
         let facts = Facts {
             sessions: vec![session(&from, "main"), session(&from, "side")],
             known: vec![session(&to, "main")],
+            held: Vec::new(),
             departure: Departure::default(),
             from: from.clone().into(),
             to: to.clone().into(),

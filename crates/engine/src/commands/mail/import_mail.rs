@@ -91,6 +91,7 @@ impl Command for ImportMail {
                 Import::Skipped => continue,
                 Import::Copy(seq) => {
                     effects.change(MailChange::PutDelivery { delivery: copy(DeliveryState::Pending), seq });
+                    effects.check_mail_of(mailbox.agent.clone());
                 }
                 Import::New(sender) => {
                     let message = Arc::new(message(imported, sender.as_deref(), effects));

@@ -70,7 +70,7 @@ impl Command for DecideBatch {
                 record(&session, TurnDecisionKind::TriagedNo, Some(&reason), None, ids(&fresh), effects);
             }
             // The next check finds the other run.
-            BatchVerdict::Start { .. } if place.is_busy => {}
+            BatchVerdict::Start { .. } if place.open_runs > 0 => {}
             BatchVerdict::Start { .. } if place.is_spent => {
                 receipt.is_waiting = true;
                 let reason = "the turns of this day are used up";

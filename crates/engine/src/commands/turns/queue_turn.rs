@@ -24,8 +24,8 @@ pub struct TurnPlace {
     session_count: usize,
     /// Room of the session, while the agent is a member of it.
     room: Option<RoomId>,
-    /// Whether the session has a queued or active run.
-    pub is_busy: bool,
+    /// Number of queued and active runs of the session.
+    pub open_runs: usize,
     /// Whether the agent has used up its daily turns in the session.
     pub is_spent: bool,
 }
@@ -40,12 +40,12 @@ impl TurnPlace {
             Some(room) => is_member(&id.agent, &room, view)?.then_some(room),
             None => None,
         };
-        let is_busy = !view.store.open_runs_of_session(&id.agent, &id.session)?.is_empty();
+        let open_runs = view.store.open_runs_of_session(&id.agent, &id.session)?.len();
         let context = RunContext::Session(id.session.clone());
         let day = view.now.minus(DAY);
         let spent = view.store.spent(&context, &id.agent, day)?;
         let is_spent = spent.turns >= view.limits.room_turns || spent.tokens >= view.limits.room_tokens;
-        Ok(Self { agent, session, session_count, room, is_busy, is_spent })
+        Ok(Self { agent, session, session_count, room, open_runs, is_spent })
     }
 
     /// Queues a run and marks the session as used. `asked_by` is the agent that sent the messages.

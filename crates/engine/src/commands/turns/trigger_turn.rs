@@ -14,6 +14,9 @@ use parlor_model::command::{BatchReceipt, TriggerTurn, TurnInput};
 use parlor_model::{Field, Refusal, RunCause, Scope, SessionRef, TurnDecisionKind};
 use std::sync::Arc;
 
+/// Maximum number of queued and active runs of a session, beyond which no further one can be requested.
+const MAX_OPEN_TURNS: usize = 20;
+
 pub struct Facts {
     caller: Arc<AuthContext>,
     place: TurnPlace,
@@ -60,6 +63,9 @@ impl Command for TriggerTurn {
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<BatchReceipt, Refusal> {
         let session = session_ref(&self);
         let Facts { caller, place, mail } = facts;
+        if place.open_runs >= MAX_OPEN_TURNS {
+            return Err(Refusal::invalid(Field::Session, "has 20 queued turns already"));
+        }
         let by = caller.user.id.clone();
         let attempt = mail.iter().map(|copy| copy.attempts).max().unwrap_or_default() + 1;
         let cause = match self.input {
