@@ -711,6 +711,31 @@ leased: number, };
 
 export type ChangedSession = { id: string, title: string, autoRun: AutoRunSetting | null, roomId: string | null, };
 
+export type ConversationPage = { 
+/**
+ * Entries, newest first.
+ */
+items: Array<LogEntry>, hasMore: boolean, nextCursor?: string, };
+
+export type LogEntry = { 
+/**
+ * Position in the log of the session; the first entry has 1.
+ */
+id: string, at: string, 
+/**
+ * `prompt`, `result` or `error` of a run that a user requested, `auto-turn`, `auto-turn-result` or
+ * `auto-turn-error` of a run for messages, or `ask-user.response.late`.
+ */
+type: string, 
+/**
+ * `user`, `assistant` or `system`.
+ */
+role: string, text: string, runId?: string, 
+/**
+ * Further fields, a JSON object.
+ */
+details?: unknown, };
+
 export type AutoRunSetting = { enabled: boolean, 
 /**
  * Model that decides whether messages start a turn. Default: the model of the hub.
