@@ -665,7 +665,11 @@ status: string, visibility: AgentVisibility,
 /**
  * Users that the agent is shared with. Filled for the owner only.
  */
-visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId: string | null, workingDirectory: string | null, model: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, };
+visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId: string | null, workingDirectory: string | null, model: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, 
+/**
+ * `true` if the agent's folder has disappeared from the agents root. Only for the owner.
+ */
+missing?: boolean, };
 
 export type AgentSessions = { 
 /**
