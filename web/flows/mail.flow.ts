@@ -93,6 +93,28 @@ test('the settings of a session are changed on the page', async () => {
   broker.close();
 });
 
+test('the owner creates a session with a name that no other session has', async () => {
+  const { admin, broker } = await withSession();
+  const { page } = await openAgent();
+  await page.getByRole('button', { name: 'New session' }).click();
+  const form = page.getByRole('form', { name: 'New session' });
+  const create = form.getByRole('button', { name: 'Create session' });
+  await form.getByLabel('Name').fill('two words');
+  expect(await create.isDisabled()).toBe(true);
+  await form.getByLabel('Name').fill('slack');
+  await form.getByRole('alert').filter({ hasText: 'A session has this name already' }).waitFor();
+  expect(await create.isDisabled()).toBe(true);
+  await form.getByLabel('Name').fill('review-2');
+  await form.getByLabel('Title').fill('Code review');
+  await create.click();
+  await form.waitFor({ state: 'detached' });
+  await page.getByRole('list', { name: 'Sessions' }).getByRole('button', { name: /^Code review/ }).click();
+  await page.getByText('No turns yet').waitFor();
+  const { sessions } = await flow.hub.call(admin, 'GET', `/api/agents/${encodeURIComponent(AGENT)}/sessions`);
+  expect((sessions as Record<string, unknown>[]).map(({ id, title }) => [id, title])).toContainEqual(['review-2', 'Code review']);
+  broker.close();
+});
+
 test('an agent whose folder disappeared is shown as missing until the folder is back', async () => {
   const root = mkdtempSync(join(tmpdir(), 'parlor-root-'));
   onTestFinished(() => rmSync(root, { recursive: true, force: true }));
