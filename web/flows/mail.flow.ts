@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
 import { Broker } from './broker';
 import { Tab } from './browser';
 import { setUpFlow } from './flow-context';
@@ -88,6 +91,63 @@ test('the settings of a session are changed on the page', async () => {
   const cleared = await slack();
   expect([cleared['autoRun'], cleared['roomId']]).toEqual([null, null]);
   broker.close();
+});
+
+test('the owner creates a session with a name that no other session has', async () => {
+  const { admin, broker } = await withSession();
+  const { page } = await openAgent();
+  await page.getByRole('button', { name: 'New session' }).click();
+  const form = page.getByRole('form', { name: 'New session' });
+  const create = form.getByRole('button', { name: 'Create session' });
+  await form.getByLabel('Name').fill('two words');
+  expect(await create.isDisabled()).toBe(true);
+  await form.getByLabel('Name').fill('slack');
+  await form.getByRole('alert').filter({ hasText: 'A session has this name already' }).waitFor();
+  expect(await create.isDisabled()).toBe(true);
+  await form.getByLabel('Name').fill('review-2');
+  await form.getByLabel('Title').fill('Code review');
+  await create.click();
+  await form.waitFor({ state: 'detached' });
+  await page.getByRole('list', { name: 'Sessions' }).getByRole('button', { name: /^Code review/ }).click();
+  await page.getByText('No turns yet').waitFor();
+  const { sessions } = await flow.hub.call(admin, 'GET', `/api/agents/${encodeURIComponent(AGENT)}/sessions`);
+  expect((sessions as Record<string, unknown>[]).map(({ id, title }) => [id, title])).toContainEqual(['review-2', 'Code review']);
+  broker.close();
+});
+
+test('an agent whose folder disappeared is shown as missing until the folder is back', async () => {
+  const root = mkdtempSync(join(tmpdir(), 'parlor-root-'));
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }));
+  const writeAgent = () => {
+    mkdirSync(join(root, 'reader'));
+    const agent = { id: 'reader', name: 'Reader', parlor: { kind: 'command', command: ['cat'] } };
+    writeFileSync(join(root, 'reader', 'jvAgent.json'), JSON.stringify(agent));
+  };
+  writeAgent();
+  const hub = await Hub.withAdmin({ PARLOR_AGENTS_ROOT: root });
+  onTestFinished(() => hub.remove());
+  const admin = await hub.signIn('admin');
+  const isMissing = async () => {
+    const response = await fetch(`${hub.url}/api/agents/reader`, { headers: { authorization: `Bearer ${admin.token}` } });
+    return response.ok && ((await response.json()) as { data: { missing?: boolean } }).data.missing === true;
+  };
+  const { page } = await Tab.signedIn(flow.browser, hub, 'admin');
+  await page.goto(`${hub.url}/app/agents`);
+  const row = page.getByRole('main').getByRole('link', { name: /Reader/ });
+  await row.waitFor();
+  expect(await row.getByText('folder missing').count()).toBe(0);
+  rmSync(join(root, 'reader'), { recursive: true });
+  await expect.poll(isMissing).toBe(true);
+  await page.reload();
+  await row.getByText('folder missing').waitFor();
+  await row.click();
+  await page.getByText('has disappeared from the agents root').waitFor();
+  writeAgent();
+  await expect.poll(isMissing).toBe(false);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Reader', level: 1 }).waitFor();
+  await page.getByRole('heading', { name: 'Sessions' }).waitFor();
+  expect(await page.getByText('has disappeared from the agents root').count()).toBe(0);
 });
 
 test('an admin resends dead letters and clears the others', async () => {

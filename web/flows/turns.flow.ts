@@ -62,3 +62,73 @@ test('the owner stops a turn without a room', async () => {
   gateway.close();
   broker.close();
 });
+
+test('the owner starts a turn by hand and reads prompts, answers and the stop in the conversation of the session', async () => {
+  const { gateway, broker, page } = await withAutomaticTurns();
+  await page.getByRole('list', { name: 'Sessions' }).getByRole('button', { name: /^slack/ }).click();
+  await page.getByText('No turns yet').waitFor();
+  const form = page.getByRole('form', { name: 'Start a turn: slack' });
+  const start = form.getByRole('button', { name: 'Start turn' });
+  const prompt = form.getByLabel('Prompt');
+  expect(await start.isDisabled()).toBe(true);
+  await prompt.fill('Sum up the day <img src=x onerror=alert(1)>');
+  await start.click();
+  await form.getByRole('status').filter({ hasText: 'The turn is queued' }).waitFor();
+  expect(await prompt.inputValue()).toBe('');
+  const log = page.getByRole('list', { name: 'Conversation: slack' }).getByRole('listitem');
+  const byHand = await gateway.next('server:send_to_agent');
+  expect([byHand['sessionId'], byHand['roomId']]).toEqual(['slack', undefined]);
+  gateway.chunk(byHand, 'r1', 'text', 'A quiet day. <b>Nothing</b> failed.');
+  gateway.complete(byHand, 'r1', 'A quiet day. <b>Nothing</b> failed.');
+  await log.filter({ hasText: 'A quiet day. <b>Nothing</b> failed.' }).getByText('answer', { exact: true }).waitFor();
+  await log.filter({ hasText: 'Sum up the day <img src=x onerror=alert(1)>' }).getByText('prompt', { exact: true }).waitFor();
+  expect(await page.locator('img[src=x]').count()).toBe(0);
+
+  await broker.route('slack-bridge', 'slack/team', { text: 'The build is red' });
+  const automatic = await gateway.next('server:send_to_agent');
+  gateway.complete(automatic, 'r2', 'Restarted the build.');
+  await log.filter({ hasText: 'Restarted the build.' }).getByText('automatic answer').waitFor();
+  await log.filter({ hasText: 'The build is red' }).getByText('automatic turn').waitFor();
+  await prompt.fill('Count to a million');
+  await start.click();
+  const stopped = await gateway.next('server:send_to_agent');
+  const recent = page.getByRole('list', { name: 'Recent activity' }).getByRole('listitem');
+  await recent.filter({ hasText: 'in session slack' }).getByRole('button', { name: 'Stop' }).click();
+  await gateway.next('server:stop_agent');
+  gateway.complete(stopped, 'r3', '');
+  await log.filter({ hasText: 'Stopped by a user' }).getByText('not finished').waitFor();
+  // Oldest first, each with its time.
+  const labels = await log.evaluateAll((items) => items.map((item) => item.querySelector('div')?.firstElementChild?.textContent));
+  expect(labels).toEqual(['prompt', 'answer', 'automatic turn', 'automatic answer', 'prompt', 'not finished']);
+  expect(await log.locator('time').count()).toBe(6);
+  gateway.close();
+  broker.close();
+});
+
+test('a long entry is folded, and earlier entries are loaded on request', async () => {
+  const { gateway, broker, page } = await withAutomaticTurns();
+  await page.getByRole('list', { name: 'Sessions' }).getByRole('button', { name: /^slack/ }).click();
+  const form = page.getByRole('form', { name: 'Start a turn: slack' });
+  const log = page.getByRole('list', { name: 'Conversation: slack' }).getByRole('listitem');
+  for (let turn = 1; turn <= 6; turn++) {
+    await form.getByLabel('Prompt').fill(`Question ${turn}`);
+    await form.getByRole('button', { name: 'Start turn' }).click();
+    const run = await gateway.next('server:send_to_agent');
+    const answer = turn === 6 ? `${'line\n'.repeat(30)}the end` : `Answer ${turn}`;
+    gateway.complete(run, `r${turn}`, answer);
+    await log.filter({ hasText: turn === 6 ? 'the end' : answer }).waitFor();
+  }
+  expect(await log.count()).toBe(10);
+  await page.getByRole('button', { name: 'Show earlier entries' }).click();
+  await log.filter({ hasText: 'Question 1' }).waitFor();
+  expect(await log.count()).toBe(12);
+  expect(await page.getByRole('button', { name: 'Show earlier entries' }).count()).toBe(0);
+  const long = log.filter({ hasText: 'the end' });
+  const height = async () => (await long.boundingBox())?.height ?? 0;
+  const folded = await height();
+  await long.getByRole('button', { name: 'Show all' }).click();
+  await long.getByRole('button', { name: 'Show less' }).waitFor();
+  expect(await height()).toBeGreaterThan(folded);
+  gateway.close();
+  broker.close();
+});

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { AutoRunSetting, RoutedMessage } from '../src/generated/api';
-import { changesOf, content, excerpt, formOf, hasAutomaticTurns, itemsOf, mailboxName, reasonName } from '../src/mail/mail';
+import { changesOf, content, entryText, excerpt, formOf, hasAutomaticTurns, isLong, isSessionId, itemsOf, mailboxName, reasonName } from '../src/mail/mail';
 
 const MESSAGE: RoutedMessage = {
   id: 'm',
@@ -27,6 +27,22 @@ test('the excerpt of a message is its text, or its payload in one line', () => {
 test('the content of a message is its text, or its payload as JSON', () => {
   expect(content({ ...MESSAGE, text: 'hello' })).toBe('hello');
   expect(content({ ...MESSAGE, payload: { a: [1] } })).toBe('{\n  "a": [\n    1\n  ]\n}');
+});
+
+test('an error without a reason of its own has the name of its outcome', () => {
+  expect(entryText({ role: 'system', text: 'cancelled' })).toBe('Stopped by a user');
+  expect(entryText({ role: 'system', text: 'no memory' })).toBe('no memory');
+  expect(entryText({ role: 'user', text: 'cancelled\n' })).toBe('cancelled');
+});
+
+test('texts of many characters or lines are folded', () => {
+  expect([isLong('a'.repeat(1200)), isLong('a'.repeat(1201))]).toEqual([false, true]);
+  expect([isLong('a\n'.repeat(11)), isLong('a\n'.repeat(12))]).toEqual([false, true]);
+});
+
+test('ids of sessions are one segment of at most 64 characters', () => {
+  for (const id of ['main', 'Side-2_b', 'x'.repeat(64)]) expect(isSessionId(id)).toBe(true);
+  for (const id of ['', ' a', 'a/b', 'a:b', '..', 'ä', 'x'.repeat(65)]) expect(isSessionId(id)).toBe(false);
 });
 
 test('an item that moved to the next page appears once', () => {

@@ -171,6 +171,8 @@ types![
     AgentSession,
     MailboxSummary,
     ChangedSession,
+    ConversationPage,
+    LogEntry,
     AutoRunSetting,
     RoutedMessage,
     MailPage,

@@ -3,6 +3,7 @@ import { useState } from 'react';
 import { apiRequest, apiResult } from '../api/http';
 import { useChat } from '../chat/store';
 import type { Agent } from '../generated/api';
+import { Badge } from '../mail/Badge';
 import { Sessions } from '../mail/Sessions';
 import { Turns } from '../mail/Turns';
 import { AGENTS_PATH, navigate } from '../router';
@@ -84,6 +85,12 @@ function Facts({ agent }: { agent: Agent }) {
           </p>
         </div>
       </div>
+      {agent.missing === true && (
+        <p className="mt-4 flex flex-wrap items-center gap-x-2 gap-y-1 text-sm text-soft">
+          <Badge tone="warn">{text.agents.missing}</Badge>
+          {text.agents.missingLead}
+        </p>
+      )}
       {agent.description !== '' && <p className="mt-4 text-sm whitespace-pre-wrap">{agent.description}</p>}
       <dl className="mt-5 grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[8rem_1fr]">
         {facts

@@ -12,6 +12,7 @@ import { Button } from '../ui/button';
 import { DialogBoundary } from '../ui/dialog';
 import { Link } from '../ui/link';
 import { EmptyState, Page } from '../ui/page';
+import { Badge } from '../mail/Badge';
 import { AddAgent } from './AddAgent';
 import { AgentDetails } from './AgentDetails';
 import { Gateways } from './Gateways';
@@ -78,6 +79,7 @@ function AgentRow({ agent, isShared }: { agent: Agent; isShared: boolean }) {
           <span className="block truncate text-sm font-semibold">{agent.name}</span>
           <span className="block truncate text-xs text-faint">{facts.filter(Boolean).join(' · ')}</span>
         </span>
+        {agent.missing === true && <Badge tone="warn">{text.agents.missing}</Badge>}
         <span className="shrink-0 text-xs text-soft">{text.details[state]}</span>
       </Link>
     </li>

@@ -665,7 +665,11 @@ status: string, visibility: AgentVisibility,
 /**
  * Users that the agent is shared with. Filled for the owner only.
  */
-visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId: string | null, workingDirectory: string | null, model: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, };
+visibilityList: Array<string>, capabilities: Array<string>, connectionType: string, gatewayId: string | null, workingDirectory: string | null, model: string | null, slashCommands?: unknown[], mcpServers?: unknown[], lastSeenAt: string | null, createdAt: string, updatedAt: string, deviceInfo?: DeviceInfo, ownerId: string, ownerName: string, 
+/**
+ * `true` if the agent's folder has disappeared from the agents root. Only for the owner.
+ */
+missing?: boolean, };
 
 export type AgentSessions = { 
 /**
@@ -710,6 +714,31 @@ pending: number,
 leased: number, };
 
 export type ChangedSession = { id: string, title: string, autoRun: AutoRunSetting | null, roomId: string | null, };
+
+export type ConversationPage = { 
+/**
+ * Entries, newest first.
+ */
+items: Array<LogEntry>, hasMore: boolean, nextCursor?: string, };
+
+export type LogEntry = { 
+/**
+ * Position in the log of the session; the first entry has 1.
+ */
+id: string, at: string, 
+/**
+ * `prompt`, `result` or `error` of a run that a user requested, `auto-turn`, `auto-turn-result` or
+ * `auto-turn-error` of a run for messages, or `ask-user.response.late`.
+ */
+type: string, 
+/**
+ * `user`, `assistant` or `system`.
+ */
+role: string, text: string, runId?: string, 
+/**
+ * Further fields, a JSON object.
+ */
+details?: unknown, };
 
 export type AutoRunSetting = { enabled: boolean, 
 /**

@@ -8,9 +8,8 @@ import { useSubmit } from '../settings/useSubmit';
 import { text } from '../text';
 import { Button } from '../ui/button';
 import { Choice, Field } from '../ui/field';
-import { agentUrl, changesOf, formOf, sessionsOf } from './mail';
+import { agentUrl, changesOf, formOf, MAX_TITLE_CHARS, sessionsOf } from './mail';
 
-const MAX_TITLE_CHARS = 200;
 const MAX_DEBOUNCE_SECS = 600;
 const MAX_BATCH = 100;
 

@@ -1,5 +1,5 @@
 import { useQuery } from '@tanstack/react-query';
-import { ChevronRight, Settings2 } from 'lucide-react';
+import { ChevronRight, Plus, Settings2 } from 'lucide-react';
 import { useId, useState, type ReactNode } from 'react';
 import { useChat } from '../chat/store';
 import type { AgentSession, AgentSessions, MailboxSummary } from '../generated/api';
@@ -10,12 +10,16 @@ import { Button } from '../ui/button';
 import { classes } from '../ui/classes';
 import { fullTime, shortTime } from '../ui/time';
 import { Badge } from './Badge';
+import { Conversation } from './Conversation';
 import { Inbox } from './Inbox';
 import { hasAutomaticTurns, sessionsOf } from './mail';
+import { NewSession } from './NewSession';
 import { SessionSettings } from './SessionSettings';
+import { StartTurn } from './StartTurn';
 
-/** Sessions of an agent with their inboxes, for its owner. */
+/** Sessions of an agent with their conversations and inboxes, for its owner. */
 export function Sessions({ agentId }: { agentId: string }) {
+  const [isAdding, setAdding] = useState(false);
   const { data, error } = useQuery(sessionsOf(agentId));
   return (
     <Block title={text.sessions.heading} lead={text.sessions.lead}>
@@ -27,6 +31,17 @@ export function Sessions({ agentId }: { agentId: string }) {
             <SessionRow key={session.id} agentId={agentId} session={session} ofAgent={data.autoRun} />
           ))}
         </ul>
+      )}
+      {data !== undefined && !isAdding && (
+        <Button size="small" onClick={() => setAdding(true)}>
+          <Plus size={14} />
+          {text.sessions.add}
+        </Button>
+      )}
+      {data !== undefined && isAdding && (
+        <Boundary>
+          <NewSession agentId={agentId} taken={data.sessions.map(({ id }) => id)} onClose={() => setAdding(false)} />
+        </Boundary>
       )}
     </Block>
   );
@@ -63,6 +78,12 @@ function SessionRow({ agentId, session, ofAgent }: { agentId: string; session: A
           {text.sessions.change}
         </Button>
       )}
+      <Part title={text.sessions.conversation}>
+        <Conversation agentId={agentId} session={session.id} label={text.sessions.conversationOf(session.title)} />
+      </Part>
+      <Boundary>
+        <StartTurn agentId={agentId} session={session.id} />
+      </Boundary>
     </MailboxRow>
   );
 }
@@ -108,12 +129,21 @@ function MailboxRow({ agentId, mailbox, session, title, lastUsedAt, badges, chil
         <div id={id} className="space-y-3 border-t bg-ground/40 px-3 py-3">
           <Subscriptions patterns={mailbox.subscriptions} />
           {children}
-          <Boundary>
+          <Part title={text.sessions.inbox}>
             <Inbox agentId={agentId} session={session} label={text.sessions.inboxOf(title)} />
-          </Boundary>
+          </Part>
         </div>
       )}
     </li>
+  );
+}
+
+function Part({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="space-y-2 pt-1">
+      <h3 className="text-sm font-medium text-soft">{title}</h3>
+      <Boundary>{children}</Boundary>
+    </section>
   );
 }
 

@@ -1,13 +1,30 @@
 /** Queries and labels for the mailboxes of agents and for dead letters. */
 import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
 import { apiResult } from '../api/http';
-import type { AgentSessions, AutoRunChanges, AutoRunSetting, DeadLetterPage, MailboxKey, MailPage, RoutedMessage, TurnPage } from '../generated/api';
+import type {
+  AgentSessions,
+  AutoRunChanges,
+  AutoRunSetting,
+  ConversationPage,
+  DeadLetterPage,
+  LogEntry,
+  MailboxKey,
+  MailPage,
+  RoutedMessage,
+  TurnPage,
+} from '../generated/api';
 import { text } from '../text';
 
 /** Mailboxes have no events for the web app, so that an open list is refetched. */
 const REFRESH_INTERVAL_MS = 4000;
 const PAGE_LENGTH = 50;
+const LOG_PAGE_LENGTH = 10;
 const EXCERPT_CHARS = 160;
+export const MAX_ID_CHARS = 64;
+export const MAX_TITLE_CHARS = 200;
+/** Length and number of lines of an entry that is folded. */
+const FOLDED_CHARS = 1200;
+const FOLDED_LINES = 12;
 
 export function agentUrl(agentId: string): string {
   return `/api/agents/${encodeURIComponent(agentId)}`;
@@ -31,6 +48,20 @@ export function mailOf(agentId: string, session: string | undefined) {
     },
     initialPageParam: 0,
     getNextPageParam: (last, pages) => nextOffset(last, pages),
+    refetchInterval: REFRESH_INTERVAL_MS,
+  });
+}
+
+/** Conversation log of a session, newest entry first. */
+export function logOf(agentId: string, session: string) {
+  return infiniteQueryOptions({
+    queryKey: ['agents', agentId, 'log', session],
+    queryFn: ({ pageParam }) => {
+      const query = new URLSearchParams({ limit: String(LOG_PAGE_LENGTH), ...(pageParam !== '' && { cursor: pageParam }) });
+      return apiResult<ConversationPage>('GET', `${agentUrl(agentId)}/sessions/${encodeURIComponent(session)}/log?${query}`);
+    },
+    initialPageParam: '',
+    getNextPageParam: (last) => last.nextCursor,
     refetchInterval: REFRESH_INTERVAL_MS,
   });
 }
@@ -81,6 +112,21 @@ export function itemsOf<Item>(pages: { items: Item[] }[] | undefined, keyOf: (it
 /** `agent` or `agent:session`, as the broker writes a mailbox. */
 export function mailboxName({ agentId, sessionId }: MailboxKey): string {
   return sessionId === undefined ? agentId : `${agentId}:${sessionId}`;
+}
+
+/** Whether the hub accepts an id for a session. */
+export function isSessionId(id: string): boolean {
+  return id.length <= MAX_ID_CHARS && /^[A-Za-z0-9_-]+$/.test(id);
+}
+
+/** Text of an entry. An error without a reason of its own has the name of its outcome. */
+export function entryText({ role, text: written }: Pick<LogEntry, 'role' | 'text'>): string {
+  return (role === 'system' ? text.sessions.outcomes[written] : undefined) ?? written.trim();
+}
+
+/** Whether a text is folded until the user expands it. */
+export function isLong(written: string): boolean {
+  return written.length > FOLDED_CHARS || written.split('\n').length > FOLDED_LINES;
 }
 
 /** First line of a message: its text, or its payload in one line. */

@@ -56,6 +56,9 @@ export const agents = {
   model: 'Model',
   machine: 'Machine',
   folder: 'Working directory',
+  missing: 'folder missing',
+  missingLead:
+    'The folder of this agent has disappeared from the agents root. Its messages, sessions and rooms are kept, and it continues when the folder is back.',
   owner: 'Owner',
   lastSeen: 'Last seen',
   capabilities: 'Capabilities',

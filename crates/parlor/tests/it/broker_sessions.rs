@@ -225,6 +225,15 @@ async fn every_connection_of_the_owner_receives_the_run_in_order() {
             (json!("assistant"), json!("result"), json!("Hello"))
         ]
     );
+    let log = "/api/agents/coder/sessions/s1/log?limit=1";
+    let newest = ada.get(log).await.unwrap().data().unwrap();
+    let result = &newest["items"][0];
+    assert_eq!(entry(result), (json!("assistant"), json!("result"), json!("Hello")));
+    assert_eq!(result["runId"], run["runId"], "{newest}");
+    assert_eq!((&newest["hasMore"], &newest["nextCursor"]), (&json!(true), &json!("2")));
+    let first = ada.get(&format!("{log}&cursor=2")).await.unwrap().data().unwrap();
+    assert_eq!(entry(&first["items"][0]), (json!("user"), json!("prompt"), json!("hello there")));
+    assert_eq!((&first["hasMore"], first.get("nextCursor")), (&json!(false), None));
     let search = |query: &str| json!({ "type": "logs.search", "options": { "query": query } });
     let found = broker.ask(search("^HELLO$")).await.unwrap();
     assert_eq!(found["results"].as_array().unwrap().len(), 1, "{found}");
@@ -322,9 +331,14 @@ async fn a_failed_run_ends_with_its_reason() {
 #[tokio::test(flavor = "multi_thread")]
 async fn another_account_neither_sees_nor_controls_sessions() {
     let mut studio = Studio::open().await;
-    let mut eve = connect(&studio.scene.person("eve").await).await;
+    let person = studio.scene.person("eve").await;
+    let mut eve = connect(&person).await;
     let mut admin = connect(&studio.scene.admin).await;
     let run = studio.begin().await;
+    for other in [&person, &studio.scene.admin] {
+        let refused = other.get("/api/agents/coder/sessions/s1/log").await.unwrap();
+        assert_eq!(refused.status, 404, "{}", refused.body);
+    }
     studio.host.say_hello(&run).await;
     studio.host.ask(&run, "q1", "Deploy?", &["yes", "no"]).await;
     let question = studio.broker.wait_for_type("ask-user").await.unwrap();

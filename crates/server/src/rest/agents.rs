@@ -17,6 +17,7 @@ use parlor_model::{
     AgentId, Caller, EntityKind, GatewayId, GatewayRequest, Refusal, Spawn, UserId, Visibility,
 };
 use parlor_wire::agentim::rest;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 type AgentList = Result<List<rest::Agent<'static>>, Problem>;
@@ -25,17 +26,40 @@ pub fn agent_id(id: &str) -> Result<AgentId, Problem> {
     AgentId::parse(id).map_err(|_| Problem::not_an_id())
 }
 
-fn agent_response<'a>(app: &App, card: &'a AgentCard) -> rest::Agent<'a> {
-    rest::Agent::new(card, app.hub.hosting().agent_status(&card.agent.id))
+fn agent_response<'a>(app: &App, card: &'a AgentCard, missing: &BTreeSet<AgentId>) -> rest::Agent<'a> {
+    let id = &card.agent.id;
+    rest::Agent::new(card, app.hub.hosting().agent_status(id), missing.contains(id))
 }
 
-async fn read_card(app: &App, caller: &Caller, id: AgentId) -> Result<AgentCard, Problem> {
-    Ok(app.hub.read(caller, GetAgentCard { id }).await?)
+/// Returns the caller's own agents whose folders have disappeared.
+async fn missing_folders(app: &App, caller: &Caller, cards: &[AgentCard]) -> BTreeSet<AgentId> {
+    let own = cards.iter().map(|card| &card.agent).filter(|agent| caller.user() == Some(&agent.owner));
+    let own: Vec<AgentId> = own.map(|agent| agent.id.clone()).collect();
+    let folders = app.config.folders.clone();
+    let is_missing = move |id: &AgentId| folders.folder(id).is_some_and(|folder| folder.is_missing);
+    let read = tokio::task::spawn_blocking(move || own.into_iter().filter(is_missing).collect());
+    // A failure is a panic of the folders component, which it logs itself.
+    read.await.unwrap_or_default()
+}
+
+async fn agent_list(app: &App, caller: &Caller, cards: &[AgentCard]) -> List<rest::Agent<'static>> {
+    let missing = missing_folders(app, caller, cards).await;
+    all(cards.iter().map(|card| agent_response(app, card, &missing)))
+}
+
+async fn read_card(
+    app: &App,
+    caller: &Caller,
+    id: AgentId,
+) -> Result<(AgentCard, BTreeSet<AgentId>), Problem> {
+    let card = app.hub.read(caller, GetAgentCard { id }).await?;
+    let missing = missing_folders(app, caller, std::slice::from_ref(&card)).await;
+    Ok((card, missing))
 }
 
 pub async fn list(State(app): State<Arc<App>>, Authenticated(caller): Authenticated) -> AgentList {
     let cards = app.hub.read(&caller, ListAgentCards).await?;
-    Ok(all(cards.iter().map(|card| agent_response(&app, card))))
+    Ok(agent_list(&app, &caller, &cards).await)
 }
 
 pub async fn shared(
@@ -45,7 +69,7 @@ pub async fn shared(
 ) -> AgentList {
     let query = ListSharedAgentCards { limit: pages.limit(), offset: pages.offset() };
     let cards = app.hub.read(&caller, query).await?;
-    Ok(all(cards.iter().map(|card| agent_response(&app, card))))
+    Ok(agent_list(&app, &caller, &cards).await)
 }
 
 pub async fn create(
@@ -65,7 +89,8 @@ pub async fn create(
         kind: body.kind,
     };
     app.hub.execute(&caller, CreateAgent { id: id.clone(), profile, subscriptions: Vec::new() }).await?;
-    Ok(created(agent_response(&app, &read_card(&app, &caller, id).await?)))
+    let (card, missing) = read_card(&app, &caller, id).await?;
+    Ok(created(agent_response(&app, &card, &missing)))
 }
 
 pub async fn show(
@@ -73,7 +98,8 @@ pub async fn show(
     Authenticated(caller): Authenticated,
     Path(id): Path<String>,
 ) -> Result<Data<rest::Agent<'static>>, Problem> {
-    Ok(data(agent_response(&app, &read_card(&app, &caller, agent_id(&id)?).await?)))
+    let (card, missing) = read_card(&app, &caller, agent_id(&id)?).await?;
+    Ok(data(agent_response(&app, &card, &missing)))
 }
 
 pub async fn change(
@@ -90,7 +116,8 @@ pub async fn change(
         ..AgentProfile::default()
     };
     app.hub.execute(&caller, ChangeAgent { id: id.clone(), profile }).await?;
-    Ok(data(agent_response(&app, &read_card(&app, &caller, id).await?)))
+    let (card, missing) = read_card(&app, &caller, id).await?;
+    Ok(data(agent_response(&app, &card, &missing)))
 }
 
 pub async fn rooms(

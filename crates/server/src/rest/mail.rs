@@ -1,4 +1,4 @@
-//! Mailboxes of agents and their sessions, and dead letters.
+//! Mailboxes of agents and their sessions, conversation logs, and dead letters.
 
 use super::agents::agent_id;
 use super::messages::message_id;
@@ -11,7 +11,7 @@ use crate::http::problem::Problem;
 use crate::http::response::{Data, Done, data};
 use axum::extract::State;
 use parlor_model::command::{ChangeSession, ClearDeadLetters, ResendDeadLetter, SessionChanges};
-use parlor_model::query::{ListDeadLetters, ListMail, ListMailboxes, MailPage};
+use parlor_model::query::{EntryPage, ListConversation, ListDeadLetters, ListMail, ListMailboxes, MailPage};
 use parlor_model::{Mailbox, SessionId};
 use parlor_wire::agentim::rest;
 use serde::Deserialize;
@@ -34,6 +34,14 @@ pub struct MailQuery {
     limit: Option<usize>,
     /// Number of newer entries to skip, default 0.
     offset: Option<usize>,
+}
+
+#[derive(Deserialize, IntoParams)]
+pub struct LogQuery {
+    /// Default 50, maximum 200.
+    limit: Option<usize>,
+    /// `nextCursor` of the previous page.
+    cursor: Option<String>,
 }
 
 fn page(limit: Option<usize>, offset: Option<usize>) -> MailPage {
@@ -81,6 +89,21 @@ pub async fn change_session(
     let command = ChangeSession { agent: agent_id(&id)?, session: session_id(&session)?, changes };
     let changed = app.hub.execute(&caller, command).await?;
     Ok(data(rest::ChangedSession::from(&changed)))
+}
+
+pub async fn log(
+    State(app): State<Arc<App>>,
+    Authenticated(caller): Authenticated,
+    Path((id, session)): Path<(String, String)>,
+    Parameters(params): Parameters<LogQuery>,
+) -> Result<Data<rest::ConversationPage<'static>>, Problem> {
+    let limit = params.limit.unwrap_or(50).clamp(1, 200);
+    let cursor = |text: String| text.parse().map_err(|_| Problem::invalid("cursor", "is not a cursor"));
+    let page = EntryPage::Before(params.cursor.map(cursor).transpose()?);
+    let (agent, session) = (agent_id(&id)?, session_id(&session)?);
+    // One more, to know whether there is a further page.
+    let entries = app.hub.read(&caller, ListConversation { agent, session, page, limit: limit + 1 }).await?;
+    Ok(data(rest::ConversationPage::new(&entries, limit)))
 }
 
 pub async fn list(

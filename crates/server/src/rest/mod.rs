@@ -217,6 +217,7 @@ pub fn router() -> Router<Arc<App>> {
         .get("/agents/{id}/runs", "List the newest runs of an agent in the caller's rooms", &[], runs::of_agent)
         .get("/agents/{id}/sessions", "List the mailboxes of an agent and its sessions", &[], mail::sessions)
         .put("/agents/{id}/sessions/{session}", "Create or change a session of an agent", &[], mail::change_session)
+        .get("/agents/{id}/sessions/{session}/log", "List the conversation log of a session", &[], mail::log)
         .get("/agents/{id}/mail", "List the messages in a mailbox of an agent", &[], mail::list)
         .get("/dead-letters", "List messages that could not be delivered", &[], mail::dead_letters)
         .post("/dead-letters/{id}/resend", "Deliver a dead letter again", &[CONFLICT], mail::resend)

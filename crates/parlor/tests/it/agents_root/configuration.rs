@@ -119,6 +119,12 @@ async fn changes_made_while_the_hub_was_stopped_are_applied_by_the_next_one() {
     let mut broker = broker(&scene).await;
     assert_eq!(agent(&mut broker, "edited").await["description"], "While stopped");
     assert_eq!(agent(&mut broker, "gone").await["id"], "gone", "missing, not deleted");
+    let agents = scene.admin.get("/api/agents").await.unwrap().data().unwrap();
+    let is_missing = |id: &str| {
+        let listed = agents.as_array().unwrap().iter().find(|agent| agent["id"] == id);
+        listed.unwrap().get("missing").cloned()
+    };
+    assert_eq!((is_missing("gone"), is_missing("stays")), (Some(json!(true)), None), "{agents}");
     logged(&mut scene, "is missing; its mail is kept").await;
     assert_eq!(fs::read_to_string(root.path("stays/jvAgent.json")).unwrap(), before, "not written");
     scene.ends_well().await;

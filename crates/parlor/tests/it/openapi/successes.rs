@@ -258,6 +258,10 @@ async fn turns(tour: &Tour, admin: &RestClient) {
     tour.call_with(admin, "POST /api/turns", &[], turn("never"), 404).await;
     let nothing = json!({ "agentId": "hosted", "messageIds": [] });
     tour.call_with(admin, "POST /api/turns", &[], nothing, 400).await;
+    let log = "GET /api/agents/{id}/sessions/{session}/log?limit=1";
+    tour.call(admin, log, &["hosted", "side"], 200).await;
+    let invalid = "GET /api/agents/{id}/sessions/{session}/log?cursor=some";
+    tour.call(admin, invalid, &["hosted", "side"], 400).await;
     tour.call(admin, "GET /api/turns?limit=1", &[], 200).await;
     tour.call(admin, "GET /api/turns?agentId=hosted&sessionId=side", &[], 200).await;
     tour.call(admin, "GET /api/turns?cursor=some", &[], 400).await;

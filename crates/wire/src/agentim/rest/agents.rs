@@ -122,10 +122,15 @@ pub struct Agent<'a> {
     pub device_info: Option<DeviceInfo<'a>>,
     pub owner_id: &'a str,
     pub owner_name: &'a str,
+    /// `true` if the agent's folder has disappeared from the agents root. Only for the owner.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    #[cfg_attr(test, ts(optional))]
+    pub missing: Option<bool>,
 }
 
 impl<'a> Agent<'a> {
-    pub fn new(card: &'a AgentCard, status: AgentStatus) -> Self {
+    pub fn new(card: &'a AgentCard, status: AgentStatus, is_missing: bool) -> Self {
         let AgentCard { agent, owner_name, gateway } = card;
         let host = &agent.host;
         let people: &[UserId] = match &agent.visibility {
@@ -153,6 +158,7 @@ impl<'a> Agent<'a> {
             device_info: gateway.as_ref().map(|gateway| (&gateway.device).into()),
             owner_id: agent.owner.as_str(),
             owner_name,
+            missing: is_missing.then_some(true),
         }
     }
 }
