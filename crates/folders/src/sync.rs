@@ -133,6 +133,12 @@ impl Synchroniser {
         let mut pending = AgentChanges { everything: true, ..AgentChanges::default() };
         loop {
             let request = folders.requested();
+            // A request about an agent that was created before it finds the agent in this round.
+            tokio::select! {
+                biased;
+                new = changes.next() => merge(&mut pending, new),
+                () = std::future::ready(()) => {}
+            }
             let taken = std::mem::take(&mut pending);
             let is_round = is_disk_changed || taken.everything || !taken.agents.is_empty();
             let done = match is_round {
