@@ -58,6 +58,8 @@ async fn an_agent_that_is_added_edited_renamed_or_removed_on_disk_is_reflected()
     logged(&mut scene, "is missing; its mail is kept").await;
     let mut broker = broker(&scene).await;
     assert_eq!(agent(&mut broker, "coder").await["description"], "Third", "nothing was deleted");
+    // The last file that the hub writes there.
+    root.wait_for_json("writer/sessions/main.json", |main| main["id"] == "main").await;
     fs::remove_dir_all(root.path("writer")).unwrap();
     scene
         .hub
