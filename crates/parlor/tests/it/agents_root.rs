@@ -1,6 +1,7 @@
 //! Agents as folders on disk, with a hub in the test process, real files and real sockets.
 
 mod configuration;
+mod conversations;
 mod messages;
 mod moving;
 mod refused;
