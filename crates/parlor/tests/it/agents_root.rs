@@ -5,6 +5,7 @@ mod conversations;
 mod messages;
 mod moving;
 mod refused;
+mod tools;
 
 use crate::scene::Scene;
 use notify::{RecursiveMode, Watcher};
