@@ -52,6 +52,8 @@ pub struct HostSpec {
     pub name: Box<str>,
     pub folder: PathBuf,
     pub default_model: Option<String>,
+    /// Further directories in which the agent works: those of `workDirs` that exist below the root.
+    pub work_dirs: Vec<PathBuf>,
     /// JSON of the field `parlor`: kind, program and environment.
     pub host: Option<String>,
     /// Inherited `CLAUDE.md` and the notes of the agent.

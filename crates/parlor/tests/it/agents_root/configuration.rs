@@ -125,3 +125,24 @@ async fn changes_made_while_the_hub_was_stopped_are_applied_by_the_next_one() {
     assert_eq!(fs::read_to_string(root.path("stays/jvAgent.json")).unwrap(), before, "not written");
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_works_in_further_directories_below_the_root() {
+    let root = Root::new();
+    let cli = r#"read -r prompt; printf '{"type":"result","subtype":"success","result":"%s"}\n' "$*""#;
+    let host = json!({ "kind": "claude", "command": ["sh", "-c", cli, "claude"] });
+    root.write("shared/plan.md", "The plan.");
+    std::os::unix::fs::symlink("/etc", root.path("linked")).unwrap();
+    let fields = json!({ "parlor": host, "workDirs": ["../shared", "/etc", "../linked", "../none"] });
+    root.write_agent("coder", fields);
+    let mut scene = root.start().await;
+    logged(&mut scene, "\"/etc\" in workDirs is not a directory below the agents root").await;
+    let mut broker = broker(&scene).await;
+    let start = json!({ "type": "session.start", "agent": "coder", "id": "main", "prompt": "go" });
+    broker.ask(start).await.unwrap();
+    let result = broker.wait_for_type("session.result").await.unwrap();
+    let arguments = result["text"].as_str().unwrap();
+    let shared = fs::canonicalize(root.path("shared")).unwrap();
+    assert!(arguments.starts_with(&format!("--add-dir {} --print", shared.display())), "{arguments}");
+    scene.ends_well().await;
+}
