@@ -191,6 +191,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 
 fn merge(pending: &mut AgentChanges, new: AgentChanges) {
     pending.everything |= new.everything;
+    pending.unmatched |= new.unmatched;
     pending.agents.extend(new.agents);
     pending.mail.extend(new.mail);
     pending.conversations.extend(new.conversations);

@@ -13,7 +13,7 @@ use parlor_engine::agent_changes::AgentChanges;
 use parlor_engine::ports::FolderInfo;
 use parlor_model::command::{AgentRegistration, ConfigureAgent, SessionConfig};
 use parlor_model::query::{FoundAgent as Found, GetAgent, GetMe, ListAgents};
-use parlor_model::{AgentId, Caller, GatewayId, Mailbox, Pattern, Refusal, SessionId};
+use parlor_model::{AgentId, Caller, GatewayId, Mailbox, Pattern, Refusal, SessionId, SiteRole};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -371,6 +371,15 @@ impl SyncLoop {
                 let path = self.mirror.path_of(mailbox);
                 problems.insert(Problem { path, reason: error.to_string() });
             }
+        }
+        let is_changed = changes.everything || changes.unmatched || !self.mirror.is_unmatched_compared();
+        // Such a message may have been meant for any user.
+        if is_changed
+            && self.hub.read(&self.caller(), GetMe).await.is_ok_and(|owner| owner.role == SiteRole::Admin)
+            && let Err(error) = self.mirror.append_unmatched(&self.hub, &mut self.state.state.messages).await
+        {
+            let path = self.mirror.path_of_unmatched();
+            problems.insert(Problem { path, reason: error.to_string() });
         }
     }
 
