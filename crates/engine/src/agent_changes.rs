@@ -23,6 +23,8 @@ pub struct AgentChanges {
     pub mail: BTreeSet<Mailbox>,
     /// Sessions with new entries in their conversation log.
     pub conversations: BTreeSet<(AgentId, SessionId)>,
+    /// Whether a message became a dead letter because no mailbox received it.
+    pub unmatched: bool,
     /// Messages that were handed out for good, or became dead letters, by mailbox.
     pub settled: BTreeMap<Mailbox, BTreeSet<MessageId>>,
 }
@@ -61,6 +63,7 @@ impl AgentChanges {
             Change::Mail(MailChange::MarkDelivered { mailbox, messages }) => {
                 self.settled.entry(mailbox.clone()).or_default().extend(messages.iter().cloned());
             }
+            Change::Mail(MailChange::DeadLetter { .. }) => self.unmatched = true,
             Change::Mail(MailChange::DeadLetterDelivery { mailbox, message, .. }) => {
                 self.settled.entry(mailbox.clone()).or_default().insert(message.id.clone());
             }
@@ -75,6 +78,7 @@ impl AgentChanges {
 
     fn add(&mut self, other: Self) {
         self.everything |= other.everything;
+        self.unmatched |= other.unmatched;
         self.agents.extend(other.agents);
         self.mail.extend(other.mail);
         self.conversations.extend(other.conversations);

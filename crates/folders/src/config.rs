@@ -89,6 +89,12 @@ impl AgentDoc {
         payloads(&self.settings)
     }
 
+    /// The texts of a setting; none if it is absent or no list of texts.
+    pub fn text_list_setting(&self, name: &str) -> Vec<String> {
+        let json = self.settings.get(name);
+        json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default()
+    }
+
     /// The text of a setting; `None` if it is absent or no text.
     pub fn text_setting(&self, name: &str) -> Option<String> {
         serde_json::from_str(self.settings.get(name)?).ok()

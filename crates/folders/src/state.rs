@@ -32,7 +32,8 @@ pub struct Known {
 /// A file of messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct KnownFile {
-    pub mailbox: Mailbox,
+    /// `None` for the messages that no mailbox received.
+    pub mailbox: Option<Mailbox>,
     /// Size of the file when it was imported; 0 if the hub created it.
     pub imported_bytes: u64,
 }

@@ -52,6 +52,8 @@ pub struct HostSpec {
     pub name: Box<str>,
     pub folder: PathBuf,
     pub default_model: Option<String>,
+    /// Further directories in which the agent works: those of `workDirs` that exist below the root.
+    pub work_dirs: Vec<PathBuf>,
     /// JSON of the field `parlor`: kind, program and environment.
     pub host: Option<String>,
     /// Inherited `CLAUDE.md` and the notes of the agent.
@@ -133,6 +135,12 @@ impl Synchroniser {
         let mut pending = AgentChanges { everything: true, ..AgentChanges::default() };
         loop {
             let request = folders.requested();
+            // A request about an agent that was created before it finds the agent in this round.
+            tokio::select! {
+                biased;
+                new = changes.next() => merge(&mut pending, new),
+                () = std::future::ready(()) => {}
+            }
             let taken = std::mem::take(&mut pending);
             let is_round = is_disk_changed || taken.everything || !taken.agents.is_empty();
             let done = match is_round {
@@ -183,6 +191,7 @@ async fn stopped(stop: &mut watch::Receiver<bool>) {
 
 fn merge(pending: &mut AgentChanges, new: AgentChanges) {
     pending.everything |= new.everything;
+    pending.unmatched |= new.unmatched;
     pending.agents.extend(new.agents);
     pending.mail.extend(new.mail);
     pending.conversations.extend(new.conversations);

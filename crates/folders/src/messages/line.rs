@@ -60,24 +60,68 @@ struct Line<'a> {
     seq: u64,
 }
 
-/// The line of a message, with its line feed.
-pub fn render(message: &Message, delivery: &Delivery) -> String {
+/// A message that no mailbox received.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct UnmatchedLine<'a> {
+    id: &'a str,
+    from: &'a str,
+    path: Cow<'a, str>,
+    command: &'a str,
+    payload: Cow<'a, RawValue>,
+    source: &'a str,
+    external_id: Option<&'a str>,
+    reason: &'a str,
+    timestamp: i64,
+    /// Position in the log of the hub.
+    seq: u64,
+}
+
+/// The payload of a message on one line.
+fn payload(message: &Message) -> Box<RawValue> {
     let payload = match &message.payload {
         Some(payload) => payload.0.to_string(),
         None => serde_json::json!({ "text": &*message.text }).to_string(),
     };
     // Line feeds in a payload are white space between tokens.
     let payload = crate::document::compact(&payload);
-    let payload = RawValue::from_string(payload).unwrap_or_else(|_| RawValue::NULL.to_owned());
+    RawValue::from_string(payload).unwrap_or_else(|_| RawValue::NULL.to_owned())
+}
+
+fn path(message: &Message) -> Cow<'_, str> {
+    match &message.destination {
+        Destination::Path(path) => path.as_str().into(),
+        Destination::Room(_) => message.destination.path().as_str().to_owned().into(),
+    }
+}
+
+/// The line of a message that no mailbox received, with its line feed.
+pub fn render_unmatched(message: &Message, reason: &str) -> String {
+    let line = UnmatchedLine {
+        id: message.id.as_str(),
+        from: message.sender.id(),
+        path: path(message),
+        command: message.command.as_deref().unwrap_or("message"),
+        payload: Cow::Owned(payload(message)),
+        source: &message.source,
+        external_id: message.external_id.as_deref(),
+        reason,
+        timestamp: message.at.millis(),
+        seq: message.seq.0,
+    };
+    let mut text = serde_json::to_string(&line).expect("texts and numbers always serialise to JSON");
+    text.push('\n');
+    text
+}
+
+/// The line of a message, with its line feed.
+pub fn render(message: &Message, delivery: &Delivery) -> String {
     let line = Line {
         id: message.id.as_str(),
         from: message.sender.id(),
-        path: match &message.destination {
-            Destination::Path(path) => path.as_str().into(),
-            Destination::Room(_) => message.destination.path().as_str().to_owned().into(),
-        },
+        path: path(message),
         command: message.command.as_deref().unwrap_or("message"),
-        payload: Cow::Owned(payload),
+        payload: Cow::Owned(payload(message)),
         status: Status::of(delivery.state).as_str(),
         timestamp: message.at.millis(),
         source: &message.source,

@@ -1,6 +1,7 @@
 //! Appends mail to the files of the mailboxes, and imports files of other programs.
 
 use super::line::{self, Status};
+use super::unmatched::{self, FILE};
 use super::{MESSAGES, names};
 use crate::scan::Problem;
 use crate::state::KnownFile;
@@ -29,6 +30,8 @@ pub type MirrorState = BTreeMap<String, KnownFile>;
 pub struct Mirror {
     directory: Directory,
     mailboxes: HashMap<Mailbox, Mirrored>,
+    /// The file of messages that no mailbox received; `None` until it is compared with the store.
+    unmatched: Option<Mirrored>,
 }
 
 /// What the file of a mailbox contains.
@@ -54,7 +57,7 @@ struct FileContent {
 
 impl Mirror {
     pub fn open(root: &Directory) -> io::Result<Self> {
-        Ok(Self { directory: root.create_below(MESSAGES)?, mailboxes: HashMap::new() })
+        Ok(Self { directory: root.create_below(MESSAGES)?, mailboxes: HashMap::new(), unmatched: None })
     }
 
     pub fn directory(&self) -> &Directory {
@@ -84,9 +87,10 @@ impl Mirror {
             let mut problem = |reason: String| {
                 problems.insert(Problem { path: self.directory.path().join(name), reason });
             };
-            let mailbox = match one_mailbox(name, &exists) {
-                Ok(mailbox) => mailbox,
-                Err(reason) => {
+            let mailbox = match (name == FILE, one_mailbox(name, &exists)) {
+                (true, _) => None,
+                (false, Ok(mailbox)) => Some(mailbox),
+                (false, Err(reason)) => {
                     problem(reason.into());
                     continue;
                 }
@@ -130,7 +134,10 @@ impl Mirror {
             }
             tracing::info!(file = name, added, skipped, "messages of a file were imported");
             state.insert(name.clone(), KnownFile { mailbox: mailbox.clone(), imported_bytes: content.bytes });
-            self.mailboxes.remove(&mailbox);
+            match &mailbox {
+                Some(mailbox) => drop(self.mailboxes.remove(mailbox)),
+                None => self.unmatched = None,
+            }
         }
         Ok(())
     }
@@ -198,7 +205,7 @@ impl Mirror {
             // Recorded before the first line, so that the file is never taken for one of another program.
             state
                 .entry(file.clone())
-                .or_insert_with(|| KnownFile { mailbox: mailbox.clone(), imported_bytes: 0 });
+                .or_insert_with(|| KnownFile { mailbox: Some(mailbox.clone()), imported_bytes: 0 });
             let (directory, name) = (self.directory.clone(), file.clone());
             let appended =
                 tokio::task::spawn_blocking(move || directory.append(&name, lines.as_bytes())).await;
@@ -206,10 +213,51 @@ impl Mirror {
         }
     }
 
+    /// Whether the file of messages that no mailbox received was compared with the store since the hub started.
+    pub fn is_unmatched_compared(&self) -> bool {
+        self.unmatched.is_some()
+    }
+
+    pub fn path_of_unmatched(&self) -> PathBuf {
+        self.directory.path().join(FILE)
+    }
+
+    /// Appends the new messages that no mailbox received. After an error, the next call compares the file with the store.
+    pub async fn append_unmatched(&mut self, hub: &Hub, state: &mut MirrorState) -> io::Result<()> {
+        let mut mirrored = match self.unmatched.take() {
+            Some(mirrored) => mirrored,
+            None => {
+                let imported_bytes = state.get(FILE).map_or(0, |known| known.imported_bytes);
+                self.read_files(vec![(FILE.to_owned(), imported_bytes)]).await?
+            }
+        };
+        let letters = unmatched::newer(hub, mirrored.through).await?;
+        for letters in letters.chunks(PAGE) {
+            // Imported messages are in the file already.
+            let new = letters.iter().filter(|letter| !mirrored.known.contains(&letter.message.id));
+            let lines: String =
+                new.map(|letter| line::render_unmatched(&letter.message, &letter.reason)).collect();
+            if !lines.is_empty() {
+                // Recorded before the first line, so that the file is never taken for one of another program.
+                state
+                    .entry(FILE.to_owned())
+                    .or_insert_with(|| KnownFile { mailbox: None, imported_bytes: 0 });
+                let directory = self.directory.clone();
+                let appended =
+                    tokio::task::spawn_blocking(move || directory.append(FILE, lines.as_bytes())).await;
+                appended.unwrap_or_else(|_| Err(io::ErrorKind::Other.into()))?;
+            }
+            mirrored.through = letters.last().map_or(mirrored.through, |letter| letter.message.seq);
+        }
+        self.unmatched = Some(mirrored);
+        Ok(())
+    }
+
     /// Compares the whole mailbox with its file when it is mirrored next: its messages were moved from another mailbox.
     pub async fn compare_from_start(&mut self, state: &MirrorState, mailbox: &Mailbox) -> io::Result<()> {
         // As if all lines were those of another hub.
-        let own = (names::file_of(mailbox), KnownFile { mailbox: mailbox.clone(), imported_bytes: u64::MAX });
+        let own =
+            (names::file_of(mailbox), KnownFile { mailbox: Some(mailbox.clone()), imported_bytes: u64::MAX });
         let state = state.iter().map(|(name, known)| (name.clone(), known.clone())).chain([own]).collect();
         let mirrored = self.read(&state, mailbox).await?;
         self.mailboxes.insert(mailbox.clone(), mirrored);
@@ -218,11 +266,16 @@ impl Mirror {
 
     async fn read(&self, state: &MirrorState, mailbox: &Mailbox) -> io::Result<Mirrored> {
         let own = names::file_of(mailbox);
-        let known = state.iter().filter(|(name, known)| known.mailbox == *mailbox && **name != own);
+        let known =
+            state.iter().filter(|(name, known)| known.mailbox.as_ref() == Some(mailbox) && **name != own);
         let mut files: Vec<(String, u64)> =
             known.map(|(name, known)| (name.clone(), known.imported_bytes)).collect();
         let imported_bytes = state.get(&own).map_or(0, |known| known.imported_bytes);
         files.push((own, imported_bytes));
+        self.read_files(files).await
+    }
+
+    async fn read_files(&self, files: Vec<(String, u64)>) -> io::Result<Mirrored> {
         let directory = self.directory.clone();
         let read = tokio::task::spawn_blocking(move || {
             let mut mirrored = Mirrored::default();

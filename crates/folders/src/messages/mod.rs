@@ -7,6 +7,7 @@
 mod line;
 mod mirror;
 mod names;
+mod unmatched;
 
 pub use mirror::{Existence, Mirror};
 

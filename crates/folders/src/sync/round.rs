@@ -13,9 +13,10 @@ use parlor_engine::agent_changes::AgentChanges;
 use parlor_engine::ports::FolderInfo;
 use parlor_model::command::{AgentRegistration, ConfigureAgent, SessionConfig};
 use parlor_model::query::{FoundAgent as Found, GetAgent, GetMe, ListAgents};
-use parlor_model::{AgentId, Caller, GatewayId, Mailbox, Pattern, Refusal, SessionId};
+use parlor_model::{AgentId, Caller, GatewayId, Mailbox, Pattern, Refusal, SessionId, SiteRole};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::path::{Path, PathBuf};
 
 impl SyncLoop {
     /// Compares everything on disk with the stored agents, of which those in `changes` are read again, and appends new mail.
@@ -144,7 +145,7 @@ impl SyncLoop {
             _ => found.doc.clone(),
         };
         let file = folder.join(AGENT_FILE);
-        let mut problem = |path: &std::path::Path, reason: String| {
+        let mut problem = |path: &Path, reason: String| {
             problems.insert(Problem { path: path.to_owned(), reason });
         };
         let spec = HostSpec {
@@ -152,6 +153,7 @@ impl SyncLoop {
             name: doc.name.clone(),
             folder: folder.clone(),
             default_model: doc.text_setting("defaultModel"),
+            work_dirs: work_dirs(&self.root_path, &folder, &doc, |reason| problem(&file, reason)),
             host: found.host.clone(),
             instructions: instructions(self.folders.root(), id).unwrap_or_else(|error| {
                 problem(&folder.join(scan::CLAUDE_MD), error.to_string());
@@ -370,6 +372,15 @@ impl SyncLoop {
                 problems.insert(Problem { path, reason: error.to_string() });
             }
         }
+        let is_changed = changes.everything || changes.unmatched || !self.mirror.is_unmatched_compared();
+        // Such a message may have been meant for any user.
+        if is_changed
+            && self.hub.read(&self.caller(), GetMe).await.is_ok_and(|owner| owner.role == SiteRole::Admin)
+            && let Err(error) = self.mirror.append_unmatched(&self.hub, &mut self.state.state.messages).await
+        {
+            let path = self.mirror.path_of_unmatched();
+            problems.insert(Problem { path, reason: error.to_string() });
+        }
     }
 
     /// Appends new entries of conversation logs. Agents whose folder is missing have no place for them.
@@ -420,6 +431,21 @@ impl SyncLoop {
         let ids = self.hosted.keys().chain(&self.missing);
         ids.map(|id| (id.clone(), info(id))).collect()
     }
+}
+
+/// The directories of `workDirs` that exist below the root. Clients can change `workDirs`, so it opens no other directory of
+/// the machine to an agent.
+fn work_dirs(root: &Path, folder: &Path, doc: &AgentDoc, mut problem: impl FnMut(String)) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for stated in doc.text_list_setting("workDirs") {
+        // Without the links in it, so that a link does not lead out of the root.
+        match std::fs::canonicalize(folder.join(&stated)) {
+            Ok(path) if path.starts_with(root) && path.is_dir() => found.push(path),
+            Ok(_) => problem(format!("{stated:?} in workDirs is not a directory below the agents root")),
+            Err(error) => problem(format!("{stated:?} in workDirs cannot be used: {error}")),
+        }
+    }
+    found
 }
 
 /// The sessions whose file is newer, and those whose stored configuration is newer.

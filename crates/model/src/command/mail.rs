@@ -112,10 +112,11 @@ pub struct ResendDeadLetter {
 }
 
 /// Adds messages that another program has delivered to a mailbox. A message whose id exists is not stored again; it is
-/// added to the mailbox if it has the same path and payload. Returns the number of messages added to the mailbox.
+/// added to the mailbox if it has the same path and payload. Without a mailbox, the other program has delivered the messages to
+/// none: those whose id does not exist become dead letters. Returns the number of messages added.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ImportMail {
-    pub mailbox: Mailbox,
+    pub mailbox: Option<Mailbox>,
     pub messages: Vec<ImportedMessage>,
 }
 

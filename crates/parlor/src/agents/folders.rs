@@ -73,6 +73,7 @@ fn config(spec: &HostSpec) -> Result<AgentConfig, String> {
         Some(directory) => spec.folder.join(directory),
         None => spec.folder.clone(),
     });
+    let adds_directories = config.kind().0 == "claude" && !spec.work_dirs.is_empty();
     match (config.kind().0, &spec.default_model) {
         ("claude", Some(model)) if config.command.is_empty() && !model.is_empty() => {
             config.command = vec!["claude".into(), "--model".into(), model_name(model)?];
@@ -89,6 +90,15 @@ fn config(spec: &HostSpec) -> Result<AgentConfig, String> {
             }
         }
         _ => {}
+    }
+    if adds_directories {
+        if config.command.is_empty() {
+            config.command.push("claude".into());
+        }
+        for directory in &spec.work_dirs {
+            let directory = directory.to_str().ok_or("workDirs has a path that is not UTF-8 text")?;
+            config.command.extend(["--add-dir".into(), directory.into()]);
+        }
     }
     Ok(config)
 }
@@ -114,6 +124,7 @@ mod tests {
             name: "Coder".into(),
             folder: PathBuf::from("/agents/team/coder"),
             default_model: model.map(Into::into),
+            work_dirs: Vec::new(),
             host: host.map(Into::into),
             instructions: "Be brief.".into(),
         }
@@ -128,6 +139,23 @@ mod tests {
         );
         assert_eq!(made.command, ["claude", "--model", "haiku"]);
         assert!(config(&spec(None, None)).unwrap().command.is_empty());
+    }
+
+    #[test]
+    fn claude_gets_the_working_directories() {
+        let work_dirs = vec![PathBuf::from("/agents/shared"), PathBuf::from("/agents/x")];
+        let added = ["--add-dir", "/agents/shared", "--add-dir", "/agents/x"];
+        for (host, model, command) in [
+            (None, None, &["claude"][..]),
+            (None, Some("haiku"), &["claude", "--model", "haiku"]),
+            (Some(r#"{"kind":"claude","command":["my-claude"]}"#), Some("haiku"), &["my-claude"]),
+        ] {
+            let spec = HostSpec { work_dirs: work_dirs.clone(), ..spec(host, model) };
+            assert_eq!(config(&spec).unwrap().command, [command, &added].concat());
+        }
+        let other = Some(r#"{"kind":"command","command":["cat"]}"#);
+        let spec = HostSpec { work_dirs, ..spec(other, None) };
+        assert_eq!(config(&spec).unwrap().command, ["cat"]);
     }
 
     #[test]

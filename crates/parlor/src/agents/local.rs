@@ -261,6 +261,9 @@ async fn sync_gateway(
     let folders = local_agents.folders.lock();
     for spec in &folders.specs {
         ids.push(spec.id.clone());
+        if let Some(owner) = &folders.owner {
+            owners.insert(spec.id.clone(), owner.clone());
+        }
         let name = spec.name.clone();
         if let Err(problem) = gateway.add(spec.clone()) {
             tracing::warn!(agent = %name, %problem, "cannot host an agent of the agents root");

@@ -1,9 +1,11 @@
 //! Agents as folders on disk, with a hub in the test process, real files and real sockets.
 
 mod configuration;
+mod conversations;
 mod messages;
 mod moving;
 mod refused;
+mod tools;
 
 use crate::scene::Scene;
 use notify::{RecursiveMode, Watcher};

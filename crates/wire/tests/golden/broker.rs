@@ -359,6 +359,19 @@ fn session_pushes() -> Vec<String> {
 }
 
 #[test]
+fn a_report_of_usage_starts_and_ends_no_run_again() {
+    for state in [RunState::Running, RunState::Ended(RunOutcome::Complete)] {
+        let run = Run {
+            usage: Usage { output_tokens: 2, ..Usage::default() },
+            ..session_run("main", state.clone())
+        };
+        let at = Time(LATER.0 + 1);
+        let event = LoggedEvent { at, ..logged(Event::RunChanged(Arc::new(run))) };
+        assert!(sessions::event(&event).is_empty(), "{state:?}");
+    }
+}
+
+#[test]
 fn requests_of_the_bridge_have_the_same_bytes() {
     let observers = ["bob".to_owned()];
     let relay = client::Relay {

@@ -135,7 +135,7 @@ pub fn move_agent(dice: &mut Dice, world: &World) -> MoveAgent {
 }
 
 pub fn import(dice: &mut Dice, world: &mut World) -> ImportMail {
-    let mailbox = mailbox(dice, world);
+    let mailbox = (!dice.once_in(4)).then(|| mailbox(dice, world));
     let messages = (0..dice.roll(4)).map(|_| ImportedMessage {
         id: match dice.once_in(3) {
             true => dice.known(&world.messages, MessageId::stored("imported-0")),

@@ -537,7 +537,7 @@ async fn agents(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(Caller::OPERATOR, configure("foldered", ann)).await?;
     run.refused(Caller::OPERATOR, configure("foldered", bob)).await?;
     let import = ImportMail {
-        mailbox: Mailbox::of(AgentId::stored("foldered")),
+        mailbox: Some(Mailbox::of(AgentId::stored("foldered"))),
         messages: vec![ImportedMessage {
             id: MessageId::stored("from-a-file"),
             at: Time(1),

@@ -1,8 +1,9 @@
-//! Adds messages that another program has delivered to a mailbox.
+//! Adds messages that another program has delivered to a mailbox, or to none.
 
 use crate::Limits;
 use crate::changes::MailChange;
 use crate::commands::Command;
+use crate::commands::mail::route::NO_SUBSCRIBERS;
 use crate::commands::messages::recipients::put_message;
 use crate::effects::EffectsBuilder;
 use crate::permission::{CallerContext, PermitError};
@@ -50,19 +51,21 @@ impl Command for ImportMail {
     /// Allowed for the operator.
     fn permit(&self, caller: &CallerContext, view: &mut WriterView<'_>) -> Result<Vec<Import>, PermitError> {
         caller.operator()?;
-        view.agent(&self.mailbox.agent)?.ok_or(Refusal::NotFound(EntityKind::Agent))?;
+        if let Some(mailbox) = &self.mailbox {
+            view.agent(&mailbox.agent)?.ok_or(Refusal::NotFound(EntityKind::Agent))?;
+        }
         let mut imports = Vec::with_capacity(self.messages.len());
         let mut seen = HashSet::new();
         for imported in &self.messages {
             let known = view.store.message(&imported.id)?;
             imports.push(match known {
                 _ if !seen.insert(&imported.id) => Import::Skipped,
-                Some(known) if is_same(&known, imported) => {
-                    match view.store.delivery(&self.mailbox, &imported.id)? {
-                        Some(_) => Import::Skipped,
-                        None => Import::Copy(known.seq),
+                Some(known) if is_same(&known, imported) => match &self.mailbox {
+                    Some(mailbox) if view.store.delivery(mailbox, &imported.id)?.is_none() => {
+                        Import::Copy(known.seq)
                     }
-                }
+                    _ => Import::Skipped,
+                },
                 Some(_) => Import::Skipped,
                 None if view.store.was_said(&imported.id)? => Import::Skipped,
                 None => Import::New(match AgentId::parse(&imported.from) {
@@ -75,7 +78,18 @@ impl Command for ImportMail {
     }
 
     fn decide(self, imports: Vec<Import>, effects: &mut EffectsBuilder<'_>) -> Result<usize, Refusal> {
-        let mailbox = self.mailbox;
+        let Some(mailbox) = self.mailbox else {
+            let mut added = 0;
+            for (imported, import) in self.messages.into_iter().zip(imports) {
+                if let Import::New(sender) = import {
+                    let message = Arc::new(message(imported, sender.as_deref(), effects));
+                    put_message(message.clone(), Arc::default(), None, effects);
+                    effects.change(MailChange::DeadLetter { message, reason: NO_SUBSCRIBERS });
+                    added += 1;
+                }
+            }
+            return Ok(added);
+        };
         let (mut added, mut delivered) = (0, Vec::new());
         for (imported, import) in self.messages.into_iter().zip(imports) {
             let (id, is_delivered) = (imported.id.clone(), imported.is_delivered);
@@ -157,7 +171,7 @@ mod tests {
     #[test]
     fn new_messages_are_stored_and_known_ones_only_copied() {
         let messages = vec![imported("a", true), imported("b", false), imported("c", false)];
-        let command = ImportMail { mailbox: mailbox("coder:side"), messages };
+        let command = ImportMail { mailbox: Some(mailbox("coder:side")), messages };
         let imports = vec![Import::New(None), Import::Copy(Seq(3)), Import::Skipped];
         let (added, effects) = decide(command, imports).unwrap();
         assert_eq!((added, effects.events.len()), (2, 1));
@@ -172,9 +186,21 @@ mod tests {
     }
 
     #[test]
+    fn new_messages_without_a_mailbox_become_dead_letters() {
+        let command = ImportMail { mailbox: None, messages: vec![imported("a", true), imported("b", false)] };
+        let (added, effects) = decide(command, vec![Import::New(None), Import::Skipped]).unwrap();
+        let letters = effects.changes.iter().filter_map(|change| match change {
+            Change::Mail(MailChange::DeadLetter { message, reason }) => Some((message.id.as_str(), *reason)),
+            Change::Mail(other) => panic!("{other:?}"),
+            _ => None,
+        });
+        assert_eq!((added, letters.collect::<Vec<_>>()), (1, vec![("a", "no_subscribers")]));
+    }
+
+    #[test]
     fn a_message_from_the_future_gets_the_present_time_and_an_agent_its_name() {
         let future = ImportedMessage { at: Time(NOW.0 + 1), ..imported("a", false) };
-        let command = ImportMail { mailbox: mailbox("coder"), messages: vec![future] };
+        let command = ImportMail { mailbox: Some(mailbox("coder")), messages: vec![future] };
         let sender = Arc::new(agent("lead"));
         let (_, effects) = decide(command, vec![Import::New(Some(sender.clone()))]).unwrap();
         let Some(Change::Message(MessageChange::PutMessage(stored))) = effects.changes.first() else {

@@ -24,6 +24,9 @@ use parlor_model::{
 };
 use std::sync::Arc;
 
+/// Reason of a dead letter that no mailbox received.
+pub const NO_SUBSCRIBERS: &str = "no_subscribers";
+
 pub struct Facts {
     /// The caller's agent that sends the message, in a room with its name there; `None` for an external source.
     sender: Option<Arc<Agent>>,
@@ -154,7 +157,7 @@ impl Command for Route {
                 let is_dead = deliveries.is_empty();
                 let posted = put_message(message.clone(), deliveries, idempotency, effects);
                 if is_dead {
-                    effects.change(MailChange::DeadLetter { message, reason: "no_subscribers" });
+                    effects.change(MailChange::DeadLetter { message, reason: NO_SUBSCRIBERS });
                 }
                 Ok(posted)
             }

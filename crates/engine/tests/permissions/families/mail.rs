@@ -119,10 +119,10 @@ table! { queries: AnyQuery;
         "no    no    no    no    no    no    no    no    no    no    no    yes  ", PERSON,  new_mail(), MAIL_AGENT;
     }
     AnyQuery::ListDeadLetters(_) => {
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", LETTERS, dead_letters(), READY;
-        "who   who   no    no    no    no    yes   no    no    yes   yes   who  ", ADMINS,  dead_letters(), READY;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", LETTERS, dead_letters(), MAIL_KEY_OF_FORMER_ADMIN;
-        "who   who   no    no    no    no    yes   no    no    no    no    who  ", PERSON,  dead_letters(), MAIL_KEY_TO_READ;
+        "who   who   no    no    no    no    yes   no    no    yes   yes   yes  ", LETTERS, dead_letters(), READY;
+        "who   who   no    no    no    no    yes   no    no    yes   yes   yes  ", ADMINS,  dead_letters(), READY;
+        "who   who   no    no    no    no    yes   no    no    no    no    yes  ", LETTERS, dead_letters(), MAIL_KEY_OF_FORMER_ADMIN;
+        "who   who   no    no    no    no    yes   no    no    no    no    yes  ", PERSON,  dead_letters(), MAIL_KEY_TO_READ;
     }
 }
 
@@ -208,7 +208,7 @@ fn new_mail() -> ListNewMail {
 }
 
 fn import() -> ImportMail {
-    ImportMail { mailbox: mailbox(None), messages: Vec::new() }
+    ImportMail { mailbox: Some(mailbox(None)), messages: Vec::new() }
 }
 
 fn dead_letters() -> ListDeadLetters {

@@ -58,6 +58,8 @@ async fn an_agent_that_is_added_edited_renamed_or_removed_on_disk_is_reflected()
     logged(&mut scene, "is missing; its mail is kept").await;
     let mut broker = broker(&scene).await;
     assert_eq!(agent(&mut broker, "coder").await["description"], "Third", "nothing was deleted");
+    // The last file that the hub writes there.
+    root.wait_for_json("writer/sessions/main.json", |main| main["id"] == "main").await;
     fs::remove_dir_all(root.path("writer")).unwrap();
     scene
         .hub
@@ -127,5 +129,26 @@ async fn changes_made_while_the_hub_was_stopped_are_applied_by_the_next_one() {
     assert_eq!((is_missing("gone"), is_missing("stays")), (Some(json!(true)), None), "{agents}");
     logged(&mut scene, "is missing; its mail is kept").await;
     assert_eq!(fs::read_to_string(root.path("stays/jvAgent.json")).unwrap(), before, "not written");
+    scene.ends_well().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn claude_works_in_further_directories_below_the_root() {
+    let root = Root::new();
+    let cli = r#"read -r prompt; printf '{"type":"result","subtype":"success","result":"%s"}\n' "$*""#;
+    let host = json!({ "kind": "claude", "command": ["sh", "-c", cli, "claude"] });
+    root.write("shared/plan.md", "The plan.");
+    std::os::unix::fs::symlink("/etc", root.path("linked")).unwrap();
+    let fields = json!({ "parlor": host, "workDirs": ["../shared", "/etc", "../linked", "../none"] });
+    root.write_agent("coder", fields);
+    let mut scene = root.start().await;
+    logged(&mut scene, "\"/etc\" in workDirs is not a directory below the agents root").await;
+    let mut broker = broker(&scene).await;
+    let start = json!({ "type": "session.start", "agent": "coder", "id": "main", "prompt": "go" });
+    broker.ask(start).await.unwrap();
+    let result = broker.wait_for_type("session.result").await.unwrap();
+    let arguments = result["text"].as_str().unwrap();
+    let shared = fs::canonicalize(root.path("shared")).unwrap();
+    assert!(arguments.starts_with(&format!("--add-dir {} --print", shared.display())), "{arguments}");
     scene.ends_well().await;
 }

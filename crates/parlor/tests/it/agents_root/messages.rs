@@ -165,3 +165,43 @@ async fn a_link_in_the_place_of_the_messages_is_not_followed() {
     assert_eq!(fs::read_to_string(outside.path("x")).unwrap(), "");
     scene.ends_well().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn messages_that_no_mailbox_received_are_imported_once_and_continued() {
+    let root = Root::new();
+    root.write_agent("a", json!({}));
+    let old = json!({ "id": "u1", "from": "slack", "path": "slack/old", "command": "say", "payload": { "n": 1 },
+        "source": "slack", "externalId": null, "reason": "no_subscribers", "timestamp": 1_708_900_000_000_u64 });
+    root.write(".messages/broker-unmatched.jsonl", &format!("{old}\n{{corrupt\n"));
+    let mut scene = root.start().await;
+    logged(&mut scene, "1 lines were not imported; the first is line 2").await;
+    let file = ".messages/broker-unmatched.jsonl";
+    let lines = |count: usize| {
+        move |content: &str| {
+            let lines = content.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+            let lines: Vec<Value> = lines.collect();
+            (content.ends_with('\n') && lines.len() == count).then_some(lines)
+        }
+    };
+    let unmatched = async |broker: &mut Broker| {
+        let answer = broker.ask(json!({ "type": "msg.unmatched" })).await.unwrap();
+        let messages = answer["messages"].as_array().unwrap().iter();
+        messages.map(|message| message["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let mut connection = broker(&scene).await;
+    assert_eq!(unmatched(&mut connection).await, ["slack/old"]);
+    connection.route("slack", "slack/new", json!({ "n": 2 })).await.unwrap();
+    let found = root.wait_for(file, lines(2)).await;
+    assert_eq!(
+        json!([found[1]["path"], found[1]["payload"], found[1]["reason"], found[1]["from"]]),
+        json!(["slack/new", { "n": 2 }, "no_subscribers", "slack"])
+    );
+
+    scene.crash_and_restart().await;
+    let mut connection = broker(&scene).await;
+    connection.route("slack", "slack/newer", json!({})).await.unwrap();
+    let found = root.wait_for(file, lines(3)).await;
+    assert_eq!(found[2]["path"], "slack/newer", "nothing is repeated: {found:?}");
+    assert_eq!(unmatched(&mut connection).await, ["slack/newer", "slack/new", "slack/old"]);
+    scene.ends_well().await;
+}

@@ -139,7 +139,12 @@ pub fn conversations(sessions: &SubscribedSessions, req_id: Option<&RawValue>) -
 /// Encodes the frames for an event of a run in a session. Empty if the protocol has none.
 pub fn event(logged_event: &LoggedEvent) -> Vec<String> {
     match &logged_event.event {
-        Event::RunChanged(run) => run.session().map(|session| changed(run, session)).unwrap_or_default(),
+        Event::RunChanged(run) => {
+            // A run changes again when its usage is reported, during the run or after it.
+            let is_report = run.ended_at.or(run.started_at).is_some_and(|since| since < logged_event.at);
+            let session = run.session().filter(|_| !is_report);
+            session.map(|session| changed(run, session)).unwrap_or_default()
+        }
         Event::ApprovalAsked(approval) => super::questions::asked(approval).into_iter().collect(),
         _ => Vec::new(),
     }
