@@ -122,6 +122,7 @@ impl World {
                     self.posted.push((caller.clone(), command.clone()));
                 }
             }
+            (_, AnyReceipt::SendHeartbeat(Some(posted))) => learn(&mut self.messages, &posted.id),
             (AnyCommand::ImportMail(import), AnyReceipt::ImportMail(_)) => {
                 import.messages.iter().for_each(|message| learn(&mut self.messages, &message.id));
             }
