@@ -1,7 +1,7 @@
 //! Subjects and details of audit entries that several families of commands record.
 
 use parlor_model::audit::{Subject, SubjectKind};
-use parlor_model::{ApiKey, Invitation, Scope, Seq, User};
+use parlor_model::{ApiKey, Invitation, RoomInvitation, Scope, Seq, User};
 
 pub(crate) fn user(user: &User) -> Subject {
     subject(SubjectKind::User, user.id.as_str(), Some(&user.username))
@@ -13,6 +13,10 @@ pub(crate) fn key(key: &ApiKey) -> Subject {
 
 pub(crate) fn invitation(invitation: &Invitation) -> Subject {
     subject(SubjectKind::Invitation, invitation.id.as_str(), invitation.note.as_deref())
+}
+
+pub(crate) fn room_invitation(invitation: &RoomInvitation) -> Subject {
+    subject(SubjectKind::Invitation, invitation.id.as_str(), None)
 }
 
 /// Detail text of a backup: the events it contains.

@@ -104,6 +104,8 @@ impl Cache {
             | AccountChange::PutInvitation(..)
             | AccountChange::UseInvitation(_)
             | AccountChange::RemoveInvitation(_)
+            | AccountChange::PutRoomInvitation(..)
+            | AccountChange::RemoveRoomInvitation(_)
             | AccountChange::PutPairing(..)
             | AccountChange::RemovePairing(_) => {}
         }

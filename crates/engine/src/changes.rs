@@ -7,9 +7,9 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, ConversationEntry, CurrentPlan,
     Delivery, Gateway, GatewayId, HubSettings, IdlePrompt, Invitation, InvitationId, KeyId, Mailbox, Member,
     MemberId, Message, MessageId, Mission, MissionScope, NewTurnDecision, Pairing, Pattern, Pin, Reaction,
-    Revision, Revocation, Room, RoomId, Router, RouterId, Run, SealedKey, SecondFactor, SecretHash, Seq,
-    Service, Session, SessionRef, SignIn, SignInId, Subscription, Task, TaskId, Time, Upload, UploadId, User,
-    UserId,
+    Revision, Revocation, Room, RoomId, RoomInvitation, Router, RouterId, Run, SealedKey, SecondFactor,
+    SecretHash, Seq, Service, Session, SessionRef, SignIn, SignInId, Subscription, Task, TaskId, Time,
+    Upload, UploadId, User, UserId,
 };
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -97,6 +97,8 @@ pub enum AccountChange {
     PutInvitation(Arc<Invitation>, SecretHash),
     UseInvitation(InvitationId),
     RemoveInvitation(InvitationId),
+    PutRoomInvitation(Arc<RoomInvitation>, SecretHash),
+    RemoveRoomInvitation(InvitationId),
     /// Replaces the pairing that this user had on offer.
     PutPairing(Pairing, SecretHash),
     RemovePairing(UserId),
@@ -162,7 +164,7 @@ pub enum ModelChange {
 #[derive(Debug, Clone)]
 pub enum RoomChange {
     PutRoom(Arc<Room>),
-    /// Also removes members, tasks and messages, with all data that belongs to these.
+    /// Also removes members, invitations, tasks and messages, with all data that belongs to these.
     RemoveRoom(RoomId),
     PutMember(Arc<Member>),
     RenameMember {

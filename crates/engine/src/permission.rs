@@ -10,8 +10,8 @@ use parlor_model::audit::Actor;
 use parlor_model::{
     Agent, AgentId, AgentLimit, Approval, ApprovalId, Caller, EntityKind, EventScope, Gateway, GatewayId,
     Grant, Invitation, Mailbox, Member, MemberId, Message, MessageId, Operation, Path, Pattern, Principal,
-    Refusal, Room, RoomId, RoomRole, Router, RouterId, Run, RunId, Scope, SecretHash, Service, SiteRole,
-    Task, TaskId, User,
+    Refusal, Room, RoomId, RoomInvitation, RoomRole, Router, RouterId, Run, RunId, Scope, SecretHash,
+    Service, SiteRole, Task, TaskId, User,
 };
 use std::sync::Arc;
 
@@ -214,6 +214,21 @@ pub struct InRoom {
     pub caller: Arc<AuthContext>,
     pub room: Arc<Room>,
     pub member: Arc<Member>,
+}
+
+/// Evidence that the caller has the token of an open invitation to a room.
+#[derive(Debug, Clone)]
+pub struct InvitedToRoom {
+    pub caller: Arc<AuthContext>,
+    pub invitation: RoomInvitation,
+    pub room: Arc<Room>,
+}
+
+/// Whether a member with this role may add members with the role `given`: admins add members, and only the owner adds
+/// admins.
+pub fn may_give(own: RoomRole, given: RoomRole) -> bool {
+    let is_below = given < own || own == RoomRole::Owner;
+    own >= RoomRole::Admin && is_below && given != RoomRole::Owner
 }
 
 /// Evidence that the caller can see a message: it is in a room of the caller, who has not cleared it.
@@ -538,6 +553,29 @@ impl ReadView<'_> {
             None => true,
         };
         if may_invite { Ok(invitation) } else { Err(not_found.into()) }
+    }
+
+    /// Requires a signed-in caller with the token of an invitation to a room that has not expired and whose creator
+    /// may still give the role. All other tokens yield the same refusal.
+    pub fn open_room_invitation(
+        &mut self,
+        caller: &CallerContext,
+        token: &SecretHash,
+        scope: Scope,
+    ) -> Result<InvitedToRoom, PermitError> {
+        let caller = caller.signed_in(scope)?;
+        let not_found = Refusal::NotFound(EntityKind::Invitation);
+        let now = self.now;
+        let open = self.store.room_invitation_with(token)?.filter(|found| now < found.expires_at);
+        let Some(invitation) = open else { return Err(not_found.into()) };
+        let Some(room) = self.room(&invitation.room)? else { return Err(not_found.into()) };
+        let creator = self.member(&room.id, &invitation.created_by)?;
+        match creator {
+            Some(creator) if may_give(creator.role, invitation.role) => {
+                Ok(InvitedToRoom { caller, invitation, room })
+            }
+            _ => Err(not_found.into()),
+        }
     }
 
     /// Requires the token of an open invitation, or without a token that registration is open. Returns the

@@ -1,6 +1,6 @@
-//! Invitations: links with which new users create their own accounts.
+//! Invitations: links with which new users create their own accounts, and links with which users join a room.
 
-use crate::{InvitationId, SiteRole, Time, UserId};
+use crate::{InvitationId, RoomId, RoomRole, SealedKey, SiteRole, Time, UserId};
 use serde::{Deserialize, Serialize};
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -23,4 +23,18 @@ impl Invitation {
     pub fn is_open(&self, now: Time) -> bool {
         self.uses_left > 0 && now < self.expires_at
     }
+}
+
+/// A link with which one user becomes a member of a room.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoomInvitation {
+    pub id: InvitationId,
+    pub room: RoomId,
+    /// Role of the user who accepts the invitation.
+    pub role: RoomRole,
+    /// Encrypted token, which admins of the room can read again.
+    pub token: SealedKey,
+    pub created_by: UserId,
+    pub created_at: Time,
+    pub expires_at: Time,
 }

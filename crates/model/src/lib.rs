@@ -71,7 +71,7 @@ pub use id::{
 pub use inquiry::{
     AnswerKind, Answerer, CredentialAction, GatewayRequest, Inquiry, InquiryAnswer, Spawn, WorkspaceRequest,
 };
-pub use invitation::Invitation;
+pub use invitation::{Invitation, RoomInvitation};
 pub use lineage::{Lineage, LineageLimit};
 pub use message::{
     Answer, Bookmark, Destination, Forwarded, Mention, Message, MessageKind, Origin, Payload, Pin, Reaction,

@@ -24,12 +24,17 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
+/// Purpose of the key that encrypts the tokens of invitations to rooms.
+const INVITATION_TOKENS: &str = "parlor room invitations 1";
+
 pub struct App {
     pub hub: Hub,
     pub config: Config,
     pub(crate) tokens: Tokens,
     pub(crate) second_factors: SecondFactors,
     pub(crate) model_keys: Seal,
+    /// Encrypts the tokens of invitations to rooms.
+    pub(crate) invitation_tokens: Seal,
     pub(crate) ably: AblySecrets,
     pub(crate) passwords: Passwords,
     pub(crate) logins: KeyedRateLimiter<IpAddr>,
@@ -72,6 +77,7 @@ impl App {
             tokens: Tokens::new(&config.token_secret, config.access_token_ttl),
             second_factors: SecondFactors::new(&config.token_secret),
             model_keys: Seal::new(&config.token_secret, MODEL_KEYS),
+            invitation_tokens: Seal::new(&config.token_secret, INVITATION_TOKENS),
             ably: AblySecrets::new(&config.token_secret, hub.now()),
             passwords,
             logins: KeyedRateLimiter::per_minute(config.login_per_minute),

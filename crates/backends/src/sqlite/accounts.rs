@@ -1,11 +1,15 @@
 //! Accounts: users, first-run setup, invitations and pairing codes: reads, changes, and conversion between rows and model types.
 
+use super::rooms::{read_role, room_role};
 use super::rows::{all, maybe_text, maybe_time, number, one, run, shared, text, time};
 use super::{Sql, SqlTables, credentials};
 use parlor_engine::Fault;
 use parlor_engine::changes::AccountChange;
 use parlor_engine::ports::ReadAccounts;
-use parlor_model::{Invitation, InvitationId, Pairing, Pattern, SecretHash, SiteRole, Time, User, UserId};
+use parlor_model::{
+    Invitation, InvitationId, Pairing, Pattern, RoomId, RoomInvitation, SealedKey, SecretHash, SiteRole,
+    Time, User, UserId,
+};
 use rusqlite::{Connection, Row};
 
 impl<C: Sql> ReadAccounts for SqlTables<C> {
@@ -37,6 +41,24 @@ impl<C: Sql> ReadAccounts for SqlTables<C> {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let query = format!("SELECT {} FROM invitations WHERE secret = ?1", INVITATION);
         one(self.sql()?, &query, &[&secret.0], invitation)
+    }
+
+    fn room_invitation(&mut self, id: &InvitationId) -> Result<Option<RoomInvitation>, Fault> {
+        let query = format!("SELECT {ROOM_INVITATION} FROM room_invitations WHERE id = ?1");
+        one(self.sql()?, &query, &[&id.as_str()], room_invitation)
+    }
+
+    fn room_invitation_with(&mut self, secret: &SecretHash) -> Result<Option<RoomInvitation>, Fault> {
+        let query = format!("SELECT {ROOM_INVITATION} FROM room_invitations WHERE secret = ?1");
+        one(self.sql()?, &query, &[&secret.0], room_invitation)
+    }
+
+    fn room_invitations(&mut self, room: &RoomId, now: Time) -> Result<Vec<RoomInvitation>, Fault> {
+        let query = format!(
+            "SELECT {ROOM_INVITATION} FROM room_invitations WHERE room = ?1 AND expires_at > ?2 \
+             ORDER BY created_at, id"
+        );
+        all(self.sql()?, &query, &[&room.as_str(), &now.0], room_invitation)
     }
 
     fn pairing(&mut self, code: &SecretHash) -> Result<Option<Pairing>, Fault> {
@@ -131,6 +153,25 @@ pub fn apply(sql: &Connection, change: &AccountChange) -> Result<(), Fault> {
         AccountChange::RemoveInvitation(id) => {
             run(sql, "DELETE FROM invitations WHERE id = ?1", &[&id.as_str()])?;
         }
+        AccountChange::PutRoomInvitation(invitation, secret) => {
+            run(
+                sql,
+                "INSERT INTO room_invitations VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+                &[
+                    &invitation.id.as_str(),
+                    &invitation.room.as_str(),
+                    &room_role(invitation.role),
+                    &&*invitation.token.0,
+                    &invitation.created_by.as_str(),
+                    &invitation.created_at.0,
+                    &invitation.expires_at.0,
+                    &secret.0,
+                ],
+            )?;
+        }
+        AccountChange::RemoveRoomInvitation(id) => {
+            run(sql, "DELETE FROM room_invitations WHERE id = ?1", &[&id.as_str()])?;
+        }
         AccountChange::PutPairing(pairing, secret) => {
             let query = "INSERT OR REPLACE INTO pairings VALUES (?1, ?2, ?3)";
             run(sql, query, &[&pairing.user.as_str(), &secret.0, &pairing.expires_at.0])?;
@@ -222,5 +263,19 @@ pub fn invitation(row: &Row<'_>) -> rusqlite::Result<Invitation> {
         created_by: maybe_text(row, 5)?.map(UserId::stored),
         created_at: time(row, 6)?,
         expires_at: time(row, 7)?,
+    })
+}
+
+const ROOM_INVITATION: &str = "id, room, role, token, created_by, created_at, expires_at";
+
+fn room_invitation(row: &Row<'_>) -> rusqlite::Result<RoomInvitation> {
+    Ok(RoomInvitation {
+        id: InvitationId::stored(shared(row, 0)?),
+        room: RoomId::stored(shared(row, 1)?),
+        role: read_role(row.get(2)?),
+        token: SealedKey(row.get::<_, Vec<u8>>(3)?.into()),
+        created_by: UserId::stored(shared(row, 4)?),
+        created_at: time(row, 5)?,
+        expires_at: time(row, 6)?,
     })
 }

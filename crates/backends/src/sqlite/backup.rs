@@ -21,10 +21,11 @@ const STEP_PAUSE: Duration = Duration::from_millis(1);
 /// Credentials that a copy must not contain: restoring it would revive sign-ins that were ended and
 /// invitations that were used since. Each entry is (table, statement); a file of an earlier schema may lack
 /// the table.
-const CREDENTIAL_TABLES: [(&str, &str); 5] = [
+const CREDENTIAL_TABLES: [(&str, &str); 6] = [
     ("refresh_tokens", "DELETE FROM refresh_tokens"),
     ("sign_ins", "DELETE FROM sign_ins"),
     ("invitations", "DELETE FROM invitations"),
+    ("room_invitations", "DELETE FROM room_invitations"),
     ("pairings", "DELETE FROM pairings"),
     ("meta", "DELETE FROM meta WHERE key IN ('setup', 'setup_expires')"),
 ];

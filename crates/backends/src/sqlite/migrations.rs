@@ -5,7 +5,7 @@ use rusqlite::{Connection, TransactionBehavior};
 
 /// All migrations in order. `PRAGMA user_version` counts the ones already applied to a file. A released
 /// migration never changes.
-pub const MIGRATIONS: [&str; 34] = [
+pub const MIGRATIONS: [&str; 35] = [
     include_str!("migrations/0001_first.sql"),
     include_str!("migrations/0002_arrangements.sql"),
     include_str!("migrations/0003_marks.sql"),
@@ -39,6 +39,7 @@ pub const MIGRATIONS: [&str; 34] = [
     include_str!("migrations/0031_run_places.sql"),
     include_str!("migrations/0032_turns.sql"),
     include_str!("migrations/0033_member_names.sql"),
+    include_str!("migrations/0034_room_invitations.sql"),
     include_str!("migrations/0035_agent_tokens.sql"),
 ];
 

@@ -178,6 +178,7 @@ fn remove_room(sql: &Connection, room: &RoomId) -> Result<(), Fault> {
         "DELETE FROM approval_rules WHERE room = ?1",
         "DELETE FROM messages WHERE room = ?1",
         "DELETE FROM members WHERE room = ?1",
+        "DELETE FROM room_invitations WHERE room = ?1",
         "DELETE FROM tasks WHERE room = ?1",
         "DELETE FROM rooms WHERE id = ?1",
     ];
@@ -236,7 +237,7 @@ pub fn room_role(role: RoomRole) -> i64 {
     }
 }
 
-fn read_role(role: i64) -> RoomRole {
+pub fn read_role(role: i64) -> RoomRole {
     match role {
         2 => RoomRole::Owner,
         1 => RoomRole::Admin,

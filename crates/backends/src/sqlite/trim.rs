@@ -44,6 +44,7 @@ pub fn trim(sql: &Connection, now: Time, options: &Options) -> Result<bool, Faul
     )?;
     run(sql, "DELETE FROM sign_ins WHERE expires_at <= ?1", &[&now.0])?;
     run(sql, "DELETE FROM invitations WHERE expires_at <= ?1", &[&now.0])?;
+    run(sql, "DELETE FROM room_invitations WHERE expires_at <= ?1", &[&now.0])?;
     run(sql, "DELETE FROM pairings WHERE expires_at <= ?1", &[&now.0])?;
     approvals::trim(sql, now.minus(options.log_window))?;
     turns::trim(sql, now.minus(options.log_window))?;

@@ -8,9 +8,9 @@ use parlor_model::{
     DeliveryState, Destination, Device, File, Forwarded, Frozen, Gateway, GatewayId, Grant, GrantEntry,
     Invitation, InvitationId, KeyGrant, KeyId, Mailbox, MediaType, Member, MemberId, Mention, Message,
     MessageId, MessageKind, Notifications, Operation, Operations, Origin, Path, Pattern, Payload, Pin,
-    Reaction, Reactor, Resource, Room, RoomId, RoomKind, RoomPreferences, RoomRole, RouterId, Scope, Sender,
-    Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time, Upload, UploadId, UploadPurpose,
-    User, UserId, Visibility,
+    Reaction, Reactor, Resource, Room, RoomId, RoomInvitation, RoomKind, RoomPreferences, RoomRole, RouterId,
+    Scope, SealedKey, Sender, Seq, Session, SessionId, SignIn, SignInId, SiteRole, Subscription, Time,
+    Upload, UploadId, UploadPurpose, User, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -102,6 +102,18 @@ pub fn invitation(id: &str, created: i64, expires: i64) -> Invitation {
         uses: 5,
         uses_left: 3,
         created_by: Some(user_id("ann")),
+        created_at: Time(created),
+        expires_at: Time(expires),
+    }
+}
+
+pub fn room_invitation(id: &str, room: &str, created: i64, expires: i64) -> RoomInvitation {
+    RoomInvitation {
+        id: InvitationId::stored(id),
+        room: room_id(room),
+        role: RoomRole::Admin,
+        token: SealedKey([1, 0, 2].into()),
+        created_by: user_id("ann"),
         created_at: Time(created),
         expires_at: Time(expires),
     }

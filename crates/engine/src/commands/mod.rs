@@ -152,6 +152,7 @@ macro_rules! commands {
 }
 
 commands! {
+    AcceptRoomInvitation,
     AcknowledgeMail,
     AddBookmark,
     AddMember,
@@ -203,6 +204,7 @@ commands! {
     FreezeRoom,
     HostAgent,
     ImportMail,
+    InviteToRoom,
     MarkAllRead,
     MarkRoomRead,
     MergeRun,
@@ -240,6 +242,7 @@ commands! {
     RevokeApprovalRule,
     RevokeInvitation,
     RevokeKey,
+    RevokeRoomInvitation,
     RevokeTokens,
     RewindRoom,
     Route,

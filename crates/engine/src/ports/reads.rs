@@ -11,10 +11,10 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationEntry,
     ConversationId, CurrentPlan, DeadLetter, Delivery, Gateway, GatewayId, HubSettings, IdlePrompt,
     Invitation, InvitationId, KeyId, LoggedEvent, Mailbox, Member, MemberId, Message, MessageId, Mission,
-    MissionId, MissionScope, Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run,
-    RunContext, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId,
-    SigningKey, Subscription, Task, TaskId, Time, TurnDecision, TurnDecisionKind, TurnPage, Upload, UploadId,
-    User, UserId,
+    MissionId, MissionScope, Pairing, Path, Pin, RefreshToken, Revision, Room, RoomId, RoomInvitation,
+    Router, RouterId, Run, RunContext, RunId, SecondFactor, SecretHash, Seq, Service, Session, SessionId,
+    SignIn, SignInId, SigningKey, Subscription, Task, TaskId, Time, TurnDecision, TurnDecisionKind, TurnPage,
+    Upload, UploadId, User, UserId,
 };
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -37,6 +37,10 @@ pub trait ReadAccounts {
     fn search_users(&mut self, text: &str, except: &UserId, limit: usize) -> Result<Vec<User>, Fault>;
     /// Unexpired invitations, oldest first.
     fn invitations(&mut self, now: Time) -> Result<Vec<Invitation>, Fault>;
+    fn room_invitation(&mut self, id: &InvitationId) -> Result<Option<RoomInvitation>, Fault>;
+    fn room_invitation_with(&mut self, secret: &SecretHash) -> Result<Option<RoomInvitation>, Fault>;
+    /// Unexpired invitations to a room, oldest first.
+    fn room_invitations(&mut self, room: &RoomId, now: Time) -> Result<Vec<RoomInvitation>, Fault>;
 }
 
 /// Credentials: sign-ins, API keys and second factors.

@@ -10,9 +10,9 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, ApprovalSubject, BlobDigest, CurrentPlan,
     Delivery, DeliveryState, Destination, File, Forwarded, GatewayId, HubSettings, InputDigest, Invitation,
     InvitationId, KeyId, Mailbox, MediaType, Member, MemberId, Message, MessageId, Pairing, Path, Payload,
-    Pin, Plan, PlanState, Room, RoomId, RoomRole, RunId, RunPlace, Scope, SecretHash, Sender, Seq, SessionId,
-    SiteRole, Task, TaskId, TaskPriority, TaskStatus, Time, Upload, UploadId, UploadPurpose, UserId,
-    Visibility,
+    Pin, Plan, PlanState, Room, RoomId, RoomInvitation, RoomRole, RunId, RunPlace, Scope, SealedKey,
+    SecretHash, Sender, Seq, SessionId, SiteRole, Task, TaskId, TaskPriority, TaskStatus, Time, Upload,
+    UploadId, UploadPurpose, UserId, Visibility,
 };
 use std::sync::Arc;
 
@@ -241,6 +241,44 @@ pub const NO_INVITATIONS: Stored = |who| {
     changes.push(Change::Settings(SettingsChange::PutSettings(Arc::new(settings))));
     changes
 };
+
+/// An invitation to the room by another user, who is an admin of it.
+pub const ROOM_INVITATION: Stored = |_| room_invitation(RoomRole::Admin, RoomRole::Member, Time(5_000));
+pub const ADMINS_INVITATION_OF_ADMIN: Stored =
+    |_| room_invitation(RoomRole::Admin, RoomRole::Admin, Time(5_000));
+pub const OWNERS_INVITATION_OF_ADMIN: Stored =
+    |_| room_invitation(RoomRole::Owner, RoomRole::Admin, Time(5_000));
+pub const ROOM_INVITATION_OF_FORMER_ADMIN: Stored =
+    |_| room_invitation(RoomRole::Member, RoomRole::Member, Time(5_000));
+pub const EXPIRED_ROOM_INVITATION: Stored =
+    |_| room_invitation(RoomRole::Admin, RoomRole::Member, Time(1_000));
+pub const ROOM_INVITATION_OF_REMOVED_MEMBER: Stored = |who| {
+    let mut changes = ROOM_INVITATION(who);
+    changes.push(Change::Room(RoomChange::RemoveMember(lobby(), other_member())));
+    changes
+};
+pub const INVITATION_TO_REMOVED_ROOM: Stored = |who| {
+    let mut changes = ROOM_INVITATION(who);
+    changes.extend(NO_ROOM(who));
+    changes
+};
+
+/// An invitation to the room by another user, with this role in the room.
+fn room_invitation(creator: RoomRole, role: RoomRole, expires_at: Time) -> Vec<Change> {
+    let invitation = RoomInvitation {
+        id: InvitationId::stored("invitation"),
+        room: lobby(),
+        role,
+        token: SealedKey([1].into()),
+        created_by: other_user(),
+        created_at: Time(1),
+        expires_at,
+    };
+    vec![
+        Change::Room(RoomChange::PutMember(Arc::new(member(other_member(), creator)))),
+        Change::Account(AccountChange::PutRoomInvitation(Arc::new(invitation), INVITATION_TOKEN)),
+    ]
+}
 
 pub const PAIRING: Stored = |_| vec![put_pairing(other_user(), Time(5_000))];
 pub const EXPIRED_PAIRING: Stored = |_| vec![put_pairing(other_user(), Time(1_000))];

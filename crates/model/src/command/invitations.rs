@@ -1,8 +1,9 @@
 //! Commands on invitations and pairing codes, and their receipts.
 
 use super::NewUser;
-use crate::{InvitationId, SecretHash, SiteRole, Time};
+use crate::{InvitationId, Member, Room, RoomId, RoomRole, SealedKey, SecretHash, SiteRole, Time};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Creates an invitation: a link with which new users create their own accounts. Returns the invitation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,4 +41,34 @@ pub struct RedeemPairingCode {
     pub code: SecretHash,
     pub name: Box<str>,
     pub secret: SecretHash,
+}
+
+/// Creates an invitation to a room: a link with which one user becomes a member. Returns the invitation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InviteToRoom {
+    pub room: RoomId,
+    pub role: RoomRole,
+    pub expires_at: Time,
+    pub secret: SecretHash,
+    /// The token itself, encrypted.
+    pub sealed: SealedKey,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RevokeRoomInvitation {
+    pub room: RoomId,
+    pub invitation: InvitationId,
+}
+
+/// Makes the caller a member of the room of an invitation, which ends with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AcceptRoomInvitation {
+    pub token: SecretHash,
+}
+
+/// A membership that began with an invitation.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinedRoom {
+    pub room: Arc<Room>,
+    pub member: Arc<Member>,
 }

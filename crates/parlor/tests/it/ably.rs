@@ -5,6 +5,7 @@ mod agents;
 mod credentials;
 mod crossing;
 mod hostile;
+mod jaibber_invites;
 mod jaibber_rest;
 mod one_room;
 mod replay;

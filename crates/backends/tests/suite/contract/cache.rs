@@ -126,6 +126,11 @@ fn changes() -> Vec<Change> {
         Change::Credential(CredentialChange::RemoveKey(KeyId::stored("key"))),
         Change::Account(AccountChange::PutInvitation(Arc::new(invitation("i", 1, 99)), SECRET)),
         Change::Account(AccountChange::UseInvitation(InvitationId::stored("i"))),
+        Change::Account(AccountChange::PutRoomInvitation(
+            Arc::new(room_invitation("j", "lobby", 1, 99)),
+            SECRET,
+        )),
+        Change::Account(AccountChange::RemoveRoomInvitation(InvitationId::stored("j"))),
         Change::Account(AccountChange::PutPairing(
             Pairing { user: user_id("ann"), expires_at: Time(9) },
             SECRET,
@@ -346,7 +351,7 @@ fn a_cached_sign_in_expires() {
 }
 
 /// Number of kinds of change: the arms of `kind`.
-const KINDS: usize = 73;
+const KINDS: usize = 75;
 
 /// Name of a kind of change. A new kind does not compile until it is listed here, with an example in `changes`.
 fn kind(change: &Change) -> &'static str {
@@ -363,6 +368,8 @@ fn kind(change: &Change) -> &'static str {
         Change::Credential(CredentialChange::RemoveKey(..)) => "RemoveKey",
         Change::Account(AccountChange::PutInvitation(..)) => "PutInvitation",
         Change::Account(AccountChange::UseInvitation(..)) => "UseInvitation",
+        Change::Account(AccountChange::PutRoomInvitation(..)) => "PutRoomInvitation",
+        Change::Account(AccountChange::RemoveRoomInvitation(..)) => "RemoveRoomInvitation",
         Change::Account(AccountChange::PutPairing(..)) => "PutPairing",
         Change::Account(AccountChange::RemovePairing(..)) => "RemovePairing",
         Change::Account(AccountChange::RemoveInvitation(..)) => "RemoveInvitation",

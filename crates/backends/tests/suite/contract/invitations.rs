@@ -2,8 +2,10 @@
 
 use super::each;
 use crate::fixtures::*;
-use parlor_engine::changes::{AccountChange, Change, SettingsChange};
-use parlor_model::{HubSettings, Invitation, InvitationId, Pairing, SecretHash, SiteRole, Time, UserId};
+use parlor_engine::changes::{AccountChange, Change, RoomChange, SettingsChange};
+use parlor_model::{
+    HubSettings, Invitation, InvitationId, Pairing, RoomInvitation, SecretHash, SiteRole, Time, UserId,
+};
 use std::sync::Arc;
 
 const fn secret(byte: u8) -> SecretHash {
@@ -79,6 +81,36 @@ fn expired_invitations_are_deleted() {
         ports.store.run_maintenance(Time(100)).unwrap();
         let found = |byte| ports.read(|s| s.invitation_with(&secret(byte))).is_some();
         assert_eq!((found(1), found(2)), (false, true));
+    });
+}
+
+#[test]
+fn an_invitation_to_a_room_is_found_by_its_secret_until_it_ends() {
+    each(|ports| {
+        let all =
+            [("a", "lobby", 2, 100), ("b", "lobby", 1, 101), ("c", "lobby", 1, 100), ("d", "den", 1, 200)]
+                .map(|(id, room, created, expires)| room_invitation(id, room, created, expires));
+        let put = |(number, invitation): (usize, &RoomInvitation)| {
+            let secret = secret(number as u8);
+            Change::Account(AccountChange::PutRoomInvitation(Arc::new(invitation.clone()), secret))
+        };
+        ports.change(vec![put_room("lobby"), put_room("den")]);
+        ports.change(all.iter().enumerate().map(put).collect());
+        let [a, b, c, d] = all;
+        let (lobby, den) = (room_id("lobby"), room_id("den"));
+        let listed = |now| ports.read(|s| s.room_invitations(&lobby, Time(now)));
+        assert_eq!(listed(99), [b.clone(), c, a.clone()]);
+        assert_eq!(listed(100), std::slice::from_ref(&b));
+        assert_eq!(ports.read(|s| s.room_invitation_with(&secret(0))), Some(a.clone()));
+        assert_eq!(ports.read(|s| s.room_invitation_with(&secret(9))), None);
+        assert_eq!(ports.read(|s| s.room_invitation(&d.id)), Some(d.clone()));
+
+        ports.change(vec![Change::Account(AccountChange::RemoveRoomInvitation(a.id.clone()))]);
+        assert_eq!(ports.read(|s| s.room_invitation(&a.id)), None);
+        ports.store.run_maintenance(Time(100)).unwrap();
+        assert_eq!(ports.read(|s| s.room_invitations(&lobby, Time(0))), [b]);
+        ports.change(vec![Change::Room(RoomChange::RemoveRoom(den))]);
+        assert_eq!(ports.read(|s| s.room_invitation_with(&secret(3))), None);
     });
 }
 

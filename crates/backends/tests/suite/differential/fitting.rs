@@ -9,10 +9,11 @@ use parlor_model::command::{
     AcknowledgeMail, AddBookmark, AddMember, AnswerQuestions, CancelRun, ChangeAgent, ChangeMember,
     ChangeRoom, ChangeRoomPreferences, ChangeRouter, ChangeSession, ChangeTask, CreateKey, DecideApproval,
     DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission,
-    EndSignIn, ForwardMessage, FreezeRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail, RegisterAgent,
-    RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveTask,
-    RewindRoom, SetIdlePrompt, SetMission, StartTurn, StopRuns, StopSession, Subscribe, ThawRoom,
-    ToggleReaction, TriggerTurn, TurnCause, UnpinMessage, Unsubscribe, WithdrawRuns,
+    EndSignIn, ForwardMessage, FreezeRoom, InviteToRoom, MarkRoomRead, PinMessage, PromptAgent, ReceiveMail,
+    RegisterAgent, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter,
+    RemoveSecondFactor, RemoveTask, RevokeRoomInvitation, RewindRoom, SetIdlePrompt, SetMission, StartTurn,
+    StopRuns, StopSession, Subscribe, ThawRoom, ToggleReaction, TriggerTurn, TurnCause, UnpinMessage,
+    Unsubscribe, WithdrawRuns,
 };
 use parlor_model::{
     AgentId, Caller, GatewayId, MessageId, Principal, RoomId, RoomRole, RoomSelection, RunPlace, UploadId,
@@ -35,6 +36,7 @@ pub fn caller(
         | AnyCommand::ChangeUser(_)
         | AnyCommand::RemoveUser(_) => return Ok(Some(Caller::OPERATOR)),
         AnyCommand::Register(_)
+        | AnyCommand::AcceptRoomInvitation(_)
         | AnyCommand::OfferPairing(_)
         | AnyCommand::RedeemPairingCode(_)
         | AnyCommand::SetUp(_)
@@ -131,6 +133,8 @@ pub fn caller(
         | AnyCommand::DeleteRoom(DeleteRoom { room })
         | AnyCommand::AddMember(AddMember { room, .. })
         | AnyCommand::ChangeMember(ChangeMember { room, .. })
+        | AnyCommand::InviteToRoom(InviteToRoom { room, .. })
+        | AnyCommand::RevokeRoomInvitation(RevokeRoomInvitation { room, .. })
         | AnyCommand::RemoveMember(RemoveMember { room, .. }) => owner_of(room, store)?,
         AnyCommand::FreezeRoom(FreezeRoom { room })
         | AnyCommand::ChangeRoomPreferences(ChangeRoomPreferences { room, .. }) => {

@@ -1,13 +1,16 @@
 //! Random commands for accounts: profile, invitations, pairing, second factor, settings.
 
-use super::asks::{NAMES, account, later, proof, user};
+use super::asks::{NAMES, account, later, proof, room, user};
 use super::dice::Dice;
 use super::world::World;
 use parlor_model::command::{
-    ChangeProfile, ChangeSettings, ConfirmSecondFactor, CreateInvitation, OfferPairing, OfferSecondFactor,
-    RedeemPairingCode, Register, RemoveSecondFactor, RevokeInvitation, SetUp,
+    AcceptRoomInvitation, ChangeProfile, ChangeSettings, ConfirmSecondFactor, CreateInvitation, InviteToRoom,
+    OfferPairing, OfferSecondFactor, RedeemPairingCode, Register, RemoveSecondFactor, RevokeInvitation,
+    RevokeRoomInvitation, SetUp,
 };
-use parlor_model::{InvitationId, SecondProof, SecretHash, SettingChanges, SiteRole, UploadId};
+use parlor_model::{
+    InvitationId, RoomId, RoomRole, SealedKey, SecondProof, SecretHash, SettingChanges, SiteRole, UploadId,
+};
 
 pub fn change_profile(dice: &mut Dice, world: &World) -> ChangeProfile {
     ChangeProfile {
@@ -45,6 +48,31 @@ pub fn redeem_pairing_code(dice: &mut Dice, world: &mut World) -> RedeemPairingC
 pub fn revoke_invitation(dice: &mut Dice, world: &World) -> RevokeInvitation {
     let known: Vec<InvitationId> = world.invitations.iter().map(|(id, _)| id.clone()).collect();
     RevokeInvitation { invitation: dice.known(&known, InvitationId::stored("never")) }
+}
+
+pub fn invite_to_room(dice: &mut Dice, world: &mut World) -> InviteToRoom {
+    InviteToRoom {
+        room: room(dice, world),
+        role: dice.one_of(&[RoomRole::Member, RoomRole::Member, RoomRole::Admin]),
+        expires_at: later(dice, world),
+        secret: world.new_secret(),
+        sealed: SealedKey(sealed(dice)),
+    }
+}
+
+pub fn revoke_room_invitation(dice: &mut Dice, world: &World) -> RevokeRoomInvitation {
+    let (room, invitation, _) = known_room_invitation(dice, world);
+    RevokeRoomInvitation { room, invitation }
+}
+
+pub fn accept_room_invitation(dice: &mut Dice, world: &World) -> AcceptRoomInvitation {
+    let (_, _, token) = known_room_invitation(dice, world);
+    AcceptRoomInvitation { token }
+}
+
+fn known_room_invitation(dice: &mut Dice, world: &World) -> (RoomId, InvitationId, SecretHash) {
+    let never = (RoomId::stored("never"), InvitationId::stored("never"), SecretHash([9; 32]));
+    dice.known(&world.room_invitations, never)
 }
 
 pub fn register(dice: &mut Dice, world: &World) -> Register {

@@ -13,22 +13,22 @@ use parlor_engine::queries::{AnyAnswer, AnyQuery};
 use parlor_model::audit::{Action, AuditFilter, AuditRecord};
 use parlor_model::query::{
     CountReplies, EntryPage, FindUser, GetAgent, GetAgentCard, GetAuthContext, GetMe, GetMessage, GetRoom,
-    GetRun, GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot, ListActiveSessions,
-    ListAgentCards, ListAgents, ListApprovalRules, ListApprovals, ListAuditRecords, ListBookmarks,
-    ListChildRuns, ListDeadLetters, ListDestinationHistory, ListGateways, ListHistory, ListInvitations,
-    ListKeys, ListMail, ListMailboxes, ListMembers, ListMissions, ListNewMail, ListOpenQuestions,
-    ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue, ListRecent, ListReplies, ListRevisions,
-    ListRooms, ListRoomsWithAgent, ListRouters, ListRuns, ListRunsOfAgent, ListRunsOfMessage, ListServices,
-    ListSessions, ListSharedAgentCards, ListSignIns, ListSubscriptions, ListTasks, ListUsers, MailCounts,
-    MailPage, MayFollowRoom, MayListenToMailbox, MayReadRooms, MayUpload, NeedsSetup, Page, Recent,
-    SearchMessages, SearchUsers,
+    GetRoomInvitation, GetRun, GetRunMessages, GetService, GetSettings, GetUpload, GetWorkspaceRoot,
+    ListActiveSessions, ListAgentCards, ListAgents, ListApprovalRules, ListApprovals, ListAuditRecords,
+    ListBookmarks, ListChildRuns, ListDeadLetters, ListDestinationHistory, ListGateways, ListHistory,
+    ListInvitations, ListKeys, ListMail, ListMailboxes, ListMembers, ListMissions, ListNewMail,
+    ListOpenQuestions, ListOwnTasks, ListPins, ListPlans, ListProjectRoots, ListQueue, ListRecent,
+    ListReplies, ListRevisions, ListRoomInvitations, ListRooms, ListRoomsWithAgent, ListRouters, ListRuns,
+    ListRunsOfAgent, ListRunsOfMessage, ListServices, ListSessions, ListSharedAgentCards, ListSignIns,
+    ListSubscriptions, ListTasks, ListUsers, MailCounts, MailPage, MayFollowRoom, MayListenToMailbox,
+    MayReadRooms, MayUpload, NeedsSetup, Page, Recent, SearchMessages, SearchUsers,
 };
 use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalRule, BlobDigest, Bookmark, Caller, ConversationEntry,
     CurrentPlan, DeadLetter, Delivery, Destination, Event, Gateway, GatewayId, IdlePrompt, Invitation,
     LoggedEvent, Member, MemberId, Message, MessageId, Mission, MissionScope, Pairing, Path, Pin,
-    RefreshToken, Refusal, Revision, Room, RoomId, RoomSelection, Router, SecondFactor, SecretHash, Seq,
-    Service, Session, SessionId, SignIn, SigningKey, Subscription, Task, Time, TurnDecision,
+    RefreshToken, Refusal, Revision, Room, RoomId, RoomInvitation, RoomSelection, Router, SecondFactor,
+    SecretHash, Seq, Service, Session, SessionId, SignIn, SigningKey, Subscription, Task, Time, TurnDecision,
     TurnDecisionKind, TurnPage, Upload, User, UserId,
 };
 use proptest::prelude::*;
@@ -57,6 +57,7 @@ pub struct Picture {
     pub keys: (Vec<ApiKey>, Vec<Option<ApiKey>>),
     pub signing_keys: Vec<Option<SigningKey>>,
     pub invitations: (Vec<Invitation>, Vec<Option<Invitation>>),
+    pub room_invitations: (Vec<Vec<RoomInvitation>>, Vec<Option<RoomInvitation>>),
     pub pairings: Vec<Option<Pairing>>,
     pub routers: Vec<Option<Router>>,
     pub services: (Vec<(Agent, Service)>, Vec<Option<Service>>),
@@ -216,6 +217,7 @@ impl Picture {
             keys: (store.keys(None)?, Vec::new()),
             signing_keys: Vec::new(),
             invitations: (store.invitations(world.now)?, Vec::new()),
+            room_invitations: (Vec::new(), Vec::new()),
             pairings: Vec::new(),
             routers: Vec::new(),
             services: (store.services()?, Vec::new()),
@@ -253,6 +255,11 @@ impl Picture {
         }
         for code in &world.pairings {
             picture.pairings.push(store.pairing(code)?);
+        }
+        for (room, id, secret) in &world.room_invitations {
+            picture.room_invitations.0.push(store.room_invitations(room, world.now)?);
+            let found = [store.room_invitation(id)?, store.room_invitation_with(secret)?];
+            picture.room_invitations.1.extend(found);
         }
         for (id, secret) in &world.invitations {
             picture.invitations.1.extend([store.invitation(id)?, store.invitation_with(secret)?]);
@@ -343,6 +350,8 @@ impl Picture {
         let (own, others) = (&self.signing_keys, &other.signing_keys);
         prop_assert_eq!(own, others, "signing keys of memory and {}", name);
         prop_assert_eq!(&self.pairings, &other.pairings, "pairings of memory and {}", name);
+        let (own, others) = (&self.room_invitations, &other.room_invitations);
+        prop_assert_eq!(own, others, "invitations to rooms of memory and {}", name);
         prop_assert_eq!(&self.invitations, &other.invitations, "invitations of memory and {}", name);
         prop_assert_eq!(&self.routers, &other.routers, "routers of memory and {}", name);
         prop_assert_eq!(&self.services, &other.services, "service agents of memory and {}", name);
@@ -514,8 +523,11 @@ fn queries(world: &World) -> Vec<AnyQuery> {
             ListMembers { room: room.clone(), limit: 2, offset: 1 }.into(),
             GetWorkspaceRoot { rooms: room.clone().into() }.into(),
             MayFollowRoom { room: room.clone() }.into(),
+            ListRoomInvitations { room: room.clone() }.into(),
         ]);
     }
+    let invitations = world.room_invitations.iter().take(3);
+    queries.extend(invitations.map(|(_, _, token)| AnyQuery::from(GetRoomInvitation { token: *token })));
     let agents = world.agents.iter().cloned();
     queries.extend(agents.map(|agent| AnyQuery::from(ListRoomsWithAgent { agent })));
     queries.extend([GetSettings.into(), ListInvitations.into(), GetMe.into(), NeedsSetup.into()]);

@@ -7,18 +7,19 @@ use super::run::Run;
 use crate::fixtures::answer;
 use parlor_engine::commands::AnyCommand;
 use parlor_model::command::{
-    AcknowledgeMail, AddBookmark, AddMember, AddUpload, AgentProfile, AgentRegistration, AnswerQuestions,
-    AppendNoop, AskApproval, BatchVerdict, CancelRun, ChangeAgent, ChangeMember, ChangePassword,
-    ChangeProfile, ChangeRoom, ChangeRoomPreferences, ChangeRouter, ChangeService, ChangeSettings,
-    ChangeTask, ClearDeadLetters, ConfigureAgent, ConnectGateway, CreateRouter, CreateSignIn,
-    CreateSigningKey, DecideApproval, DecideBatch, DecidePlan, DeleteMessage, DeleteMessages, DeleteRoom,
-    DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn, ExpireApproval, FinishRun,
-    ForwardMessage, FreezeRoom, HostAgent, ImportMail, ImportedMessage, MarkAllRead, MarkRoomRead, MergeRun,
-    MoveAgent, OfferPairing, PathMessage, PlanDecision, PostLateReply, PromptAgent, PromptMode, Publish,
-    ReceiveMail, RecordBackup, RecordFailedSignIn, RedeemPairingCode, RefreshSignIn, Register, RegisterAgent,
-    ReleaseBatch, RemoveAgent, RemoveBookmark, RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor,
-    RemoveService, RemoveTask, RemoveUser, ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule,
-    RevokeInvitation, RevokeKey, RevokeTokens, RewindRoom, RoomChanges, RouterChanges, SendHeartbeat,
+    AcceptRoomInvitation, AcknowledgeMail, AddBookmark, AddMember, AddUpload, AgentProfile,
+    AgentRegistration, AnswerQuestions, AppendNoop, AskApproval, BatchVerdict, CancelRun, ChangeAgent,
+    ChangeMember, ChangePassword, ChangeProfile, ChangeRoom, ChangeRoomPreferences, ChangeRouter,
+    ChangeService, ChangeSettings, ChangeTask, ClearDeadLetters, ConfigureAgent, ConnectGateway,
+    CreateRouter, CreateSignIn, CreateSigningKey, DecideApproval, DecideBatch, DecidePlan, DeleteMessage,
+    DeleteMessages, DeleteRoom, DisconnectGateway, EditMessage, EndMission, EndOtherSignIns, EndSignIn,
+    ExpireApproval, FinishRun, ForwardMessage, FreezeRoom, HostAgent, ImportMail, ImportedMessage,
+    InviteToRoom, MarkAllRead, MarkRoomRead, MergeRun, MoveAgent, OfferPairing, PathMessage, PlanDecision,
+    PostLateReply, PromptAgent, PromptMode, Publish, ReceiveMail, RecordBackup, RecordFailedSignIn,
+    RedeemPairingCode, RefreshSignIn, Register, RegisterAgent, ReleaseBatch, RemoveAgent, RemoveBookmark,
+    RemoveGateway, RemoveMember, RemoveRouter, RemoveSecondFactor, RemoveService, RemoveTask, RemoveUser,
+    ReportTask, ReportUsage, ResendDeadLetter, RevokeApprovalRule, RevokeInvitation, RevokeKey,
+    RevokeRoomInvitation, RevokeTokens, RewindRoom, RoomChanges, RouterChanges, SendHeartbeat,
     ServiceChanges, SetIdlePrompt, SetProjectRoot, SetUp, StartRun, StartTurn, StartUnpromptedRun, StopRuns,
     StopSession, TakeUnreferencedBlobs, TaskChanges, ThawRoom, ToggleReaction, TriggerTurn, TurnCause,
     TurnInput, UnpinMessage, Unsubscribe, WithdrawRuns,
@@ -398,12 +399,33 @@ async fn rooms(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
     run.must(bob.clone(), FreezeRoom { room: first.clone() }).await?;
     run.must(bob.clone(), ThawRoom { room: first.clone() }).await?;
     run.must(bob.clone(), ChangeRoomPreferences { room: first, how: RoomPreferenceChange::Pin }).await?;
+    room_invitations(run, users).await?;
     let member = MemberId::User(user_of(&users.cyd));
     let (role, description) = (Some(RoomRole::Admin), Some(Some("keeps order".into())));
     let change =
         ChangeMember { room: second.clone(), member: member.clone(), role, description: description.into() };
     run.must(bob.clone(), change).await?;
     run.must(bob.clone(), RemoveMember { room: second, member }).await
+}
+
+/// Root joins the second room with an invitation and is removed again; a second invitation is revoked.
+async fn room_invitations(run: &mut Run, users: &PreludeUsers) -> ScriptResult {
+    let (root, bob, room) = (&users.root, &users.bob, second_room(run));
+    let expires_at = run.world.now.plus(Duration::from_secs(3600));
+    for _ in 0..2 {
+        let (room, sealed) = (room.clone(), SealedKey([1].into()));
+        let (role, secret) = (RoomRole::Member, run.world.new_secret());
+        run.must(bob.clone(), InviteToRoom { room, role, expires_at, secret, sealed }).await?;
+    }
+    let [(_, _, token), (_, invitation, _)] = &run.world.room_invitations[..2] else {
+        unreachable!("two exist")
+    };
+    let (token, invitation) = (*token, invitation.clone());
+    run.refused(root.clone(), AcceptRoomInvitation { token: NEVER }).await?;
+    run.must(root.clone(), AcceptRoomInvitation { token }).await?;
+    run.refused(root.clone(), AcceptRoomInvitation { token }).await?;
+    run.must(bob.clone(), RevokeRoomInvitation { room: room.clone(), invitation }).await?;
+    run.must(bob.clone(), RemoveMember { room, member: MemberId::User(user_of(root)) }).await
 }
 
 async fn tasks_and_missions(run: &mut Run, users: &PreludeUsers) -> ScriptResult {

@@ -20,6 +20,7 @@ pub struct World {
     pub keys: Vec<KeyId>,
     pub secrets: Vec<SecretHash>,
     pub invitations: Vec<(InvitationId, SecretHash)>,
+    pub room_invitations: Vec<(RoomId, InvitationId, SecretHash)>,
     pub pairings: Vec<SecretHash>,
     pub routers: Vec<RouterId>,
     pub services: Vec<AgentId>,
@@ -56,6 +57,7 @@ impl World {
             keys: Vec::new(),
             secrets: Vec::new(),
             invitations: Vec::new(),
+            room_invitations: Vec::new(),
             pairings: Vec::new(),
             routers: Vec::new(),
             services: Vec::new(),
@@ -120,6 +122,7 @@ impl World {
                     self.posted.push((caller.clone(), command.clone()));
                 }
             }
+            (_, AnyReceipt::SendHeartbeat(Some(posted))) => learn(&mut self.messages, &posted.id),
             (AnyCommand::ImportMail(import), AnyReceipt::ImportMail(_)) => {
                 import.messages.iter().for_each(|message| learn(&mut self.messages, &message.id));
             }
@@ -164,6 +167,12 @@ impl World {
             (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
             (AnyCommand::CreateInvitation(new), AnyReceipt::CreateInvitation(invitation)) => {
                 self.invitations.push((invitation.id.clone(), new.secret));
+            }
+            (AnyCommand::InviteToRoom(new), AnyReceipt::InviteToRoom(invitation)) => {
+                self.room_invitations.push((new.room.clone(), invitation.id.clone(), new.secret));
+            }
+            (_, AnyReceipt::AcceptRoomInvitation(joined)) => {
+                learn(&mut self.memberships, &(joined.room.id.clone(), joined.member.member.clone()));
             }
             (AnyCommand::RedeemPairingCode(new), AnyReceipt::RedeemPairingCode(key)) => {
                 self.learn_key(key, new.secret);

@@ -1,33 +1,20 @@
 //! Adds a user or an agent to a room.
 
-use super::audit::{in_room_as, member_subject};
-use super::members::{load_for_event, member, members_for_event};
+use super::members::{NewMember, add_member};
 use super::names::OwnNames;
 use crate::Limits;
-use crate::changes::RoomChange;
 use crate::commands::Command;
 use crate::effects::EffectsBuilder;
-use crate::permission::{CallerContext, InRoom, PermitError};
+use crate::permission::{CallerContext, InRoom, PermitError, may_give};
 use crate::read_view::WriterView;
 use crate::validate::FieldErrors;
-use parlor_model::audit::Action;
 use parlor_model::command::AddMember;
-use parlor_model::{
-    EntityKind, Event, Field, Member, MemberChange, MemberId, Operation, Refusal, RoomRole, Scope, Seq,
-};
+use parlor_model::{EntityKind, Field, Member, MemberId, Operation, Refusal, RoomRole, Scope};
 use std::sync::Arc;
 
 pub struct Facts {
     admin: InRoom,
-    names: OwnNames,
-    /// Name of the new member in the room.
-    name: Box<str>,
-    /// Whether the user or agent is a member already.
-    is_member: bool,
-    /// Current members, as far as the event needs them.
-    members: Vec<Member>,
-    /// `Seq` of the newest event.
-    head: Seq,
+    new: NewMember,
 }
 
 impl Command for AddMember {
@@ -60,11 +47,7 @@ impl Command for AddMember {
         };
         let may_as_member =
             own_agent.is_some() && view.limits.members_add_agents && self.role == RoomRole::Member;
-        if admin.member.role < RoomRole::Admin && !may_as_member {
-            return Err(Refusal::Forbidden.into());
-        }
-        let is_below = may_as_member || self.role < admin.member.role || admin.member.role == RoomRole::Owner;
-        if !is_below || self.role == RoomRole::Owner {
+        if !may_as_member && !may_give(admin.member.role, self.role) {
             return Err(Refusal::Forbidden.into());
         }
         let names = match &self.member {
@@ -79,29 +62,11 @@ impl Command for AddMember {
                 }
             },
         };
-        let name = names.in_room(&admin.room, &self.member, view)?;
-        let is_member = view.store.member(&self.room, &self.member)?.is_some();
-        let members = load_for_event(&self.room, view)?;
-        Ok(Facts { admin, names, name, is_member, members, head: view.head.seq })
+        let new = NewMember::load(&admin.room, self.member.clone(), names, view)?;
+        Ok(Facts { admin, new })
     }
 
     fn decide(self, facts: Facts, effects: &mut EffectsBuilder<'_>) -> Result<Arc<Member>, Refusal> {
-        let Facts { admin: InRoom { room, .. }, names, name, is_member, mut members, head } = facts;
-        if is_member {
-            return Err(Refusal::AlreadyExists(EntityKind::Member));
-        }
-        let new = Member {
-            // Earlier messages count as read for a new member.
-            read_through: head,
-            role_description: self.description,
-            ..member(&room, self.member.clone(), self.role, (name, &names), effects.now)
-        };
-        members.push(new.clone());
-        let new = Arc::new(new);
-        effects.change(RoomChange::PutMember(new.clone()));
-        let (change, members) = (MemberChange::Added(self.member), members_for_event(&members));
-        effects.publish(Event::MembersChanged { room, change, members });
-        effects.audit(Action::MemberAdded, member_subject(&new), in_room_as(&self.room, new.role));
-        Ok(new)
+        add_member(&facts.admin.room, facts.new, self.role, self.description, effects)
     }
 }

@@ -1,7 +1,7 @@
 //! Commands on rooms, members and room preferences.
 
 mod add_member;
-mod audit;
+pub(crate) mod audit;
 mod change_member;
 mod change_room;
 mod change_room_preferences;

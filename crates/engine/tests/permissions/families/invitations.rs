@@ -1,15 +1,17 @@
 //! Permissions of the family `invitations`, with the verdicts described in `families`.
 
-use crate::requests::{ADMINS, PERSON};
+use crate::callers::lobby;
+use crate::requests::{ADMINS, PERSON, READ, WRITE};
 use crate::stored::*;
 use crate::table::table;
 use parlor_engine::commands::AnyCommand;
 use parlor_engine::queries::AnyQuery;
 use parlor_model::command::{
-    CreateInvitation, NewUser, OfferPairing, RedeemPairingCode, Register, RevokeInvitation,
+    AcceptRoomInvitation, CreateInvitation, InviteToRoom, NewUser, OfferPairing, RedeemPairingCode, Register,
+    RevokeInvitation, RevokeRoomInvitation,
 };
-use parlor_model::query::{ListInvitations, MayRegister};
-use parlor_model::{InvitationId, SecretHash, SiteRole, Time};
+use parlor_model::query::{GetRoomInvitation, ListInvitations, ListRoomInvitations, MayRegister};
+use parlor_model::{InvitationId, RoomRole, SealedKey, SecretHash, SiteRole, Time};
 
 table! { commands: AnyCommand;
 //       anon- re-   non-  mem-  room  room  site  agent other key   key   oper-
@@ -42,6 +44,27 @@ table! { commands: AnyCommand;
         "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  redeem_pairing_code(), PAIRING_OF_REMOVED_USER;
         "?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair ?pair", PERSON,  redeem_pairing_code(), READY;
     }
+    AnyCommand::InviteToRoom(_) => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   invite_to_room(RoomRole::Member), READY;
+        "who   who   out   no    no    yes   out   out   out   no    yes   who  ", WRITE,   invite_to_room(RoomRole::Admin), READY;
+        "who   who   out   no    no    no    out   out   out   no    no    who  ", WRITE,   invite_to_room(RoomRole::Owner), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   invite_to_room(RoomRole::Member), NO_ROOM;
+    }
+    AnyCommand::RevokeRoomInvitation(_) => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   revoke_room_invitation(), ROOM_INVITATION;
+        "who   who   out   no    ?inv  ?inv  out   out   out   no    ?inv  who  ", WRITE,   revoke_room_invitation(), READY;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   revoke_room_invitation(), NO_ROOM;
+    }
+    AnyCommand::AcceptRoomInvitation(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   accept_room_invitation(), ROOM_INVITATION;
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", WRITE,   accept_room_invitation(), OWNERS_INVITATION_OF_ADMIN;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", WRITE,   accept_room_invitation(), ADMINS_INVITATION_OF_ADMIN;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", WRITE,   accept_room_invitation(), ROOM_INVITATION_OF_FORMER_ADMIN;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", WRITE,   accept_room_invitation(), ROOM_INVITATION_OF_REMOVED_MEMBER;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", WRITE,   accept_room_invitation(), EXPIRED_ROOM_INVITATION;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", WRITE,   accept_room_invitation(), INVITATION_TO_REMOVED_ROOM;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", WRITE,   accept_room_invitation(), READY;
+    }
 }
 
 table! { queries: AnyQuery;
@@ -54,6 +77,15 @@ table! { queries: AnyQuery;
         "yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes   yes  ", PERSON,  may_register(Some(INVITATION_TOKEN)), INVITATION;
         "?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv ", PERSON,  may_register(Some(INVITATION_TOKEN)), EXPIRED_INVITATION;
         "no    no    no    no    no    no    no    no    no    no    no    no   ", PERSON,  may_register(None), READY;
+    }
+    AnyQuery::ListRoomInvitations(_) => {
+        "who   who   out   no    yes   yes   out   out   out   no    yes   who  ", WRITE,   list_room_invitations(), ROOM_INVITATION;
+        "who   who   ?room ?room ?room ?room ?room ?room ?room no    ?room who  ", WRITE,   list_room_invitations(), NO_ROOM;
+    }
+    AnyQuery::GetRoomInvitation(_) => {
+        "who   who   yes   yes   yes   yes   yes   yes   yes   no    yes   who  ", READ,    get_room_invitation(), ROOM_INVITATION;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", READ,    get_room_invitation(), EXPIRED_ROOM_INVITATION;
+        "who   who   ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  ?inv  no    ?inv  who  ", READ,    get_room_invitation(), READY;
     }
 }
 
@@ -82,4 +114,25 @@ fn offer_pairing() -> OfferPairing {
 
 fn redeem_pairing_code() -> RedeemPairingCode {
     RedeemPairingCode { code: PAIRING_CODE, name: "laptop".into(), secret: SecretHash([8; 32]) }
+}
+
+fn invite_to_room(role: RoomRole) -> InviteToRoom {
+    let (secret, sealed) = (SecretHash([8; 32]), SealedKey([1].into()));
+    InviteToRoom { room: lobby(), role, expires_at: Time(9_000), secret, sealed }
+}
+
+fn revoke_room_invitation() -> RevokeRoomInvitation {
+    RevokeRoomInvitation { room: lobby(), invitation: InvitationId::stored("invitation") }
+}
+
+fn accept_room_invitation() -> AcceptRoomInvitation {
+    AcceptRoomInvitation { token: INVITATION_TOKEN }
+}
+
+fn list_room_invitations() -> ListRoomInvitations {
+    ListRoomInvitations { room: lobby() }
+}
+
+fn get_room_invitation() -> GetRoomInvitation {
+    GetRoomInvitation { token: INVITATION_TOKEN }
 }

@@ -19,6 +19,7 @@ pub async fn all(tour: &Tour, scene: &Scene) {
     tour.call(admin, "GET /api/projects/{id}", &[&room], 200).await;
     tour.call_with(admin, "PATCH /api/projects/{id}", &[&room], json!({ "name": "Parlour" }), 200).await;
     members(tour, scene, &room).await;
+    invites(tour, scene, &room).await;
     messages(tour, admin, &room).await;
     agents_and_tasks(tour, admin, &room).await;
     files(tour, admin, &room).await;
@@ -50,6 +51,25 @@ async fn members(tour: &Tour, scene: &Scene, room: &str) {
     let remove = "DELETE /api/projects/{id}/members/{member}";
     tour.call(admin, remove, &[room, admin.user_id()], 409).await;
     tour.call(admin, remove, &[room, eve.user_id()], 200).await;
+}
+
+async fn invites(tour: &Tour, scene: &Scene, room: &str) {
+    let (admin, fay) = (&scene.admin, scene.person("fay-of-the-invites").await);
+    let path = "POST /api/projects/{id}/invites";
+    let body = json!({ "role": "member", "expiresInHours": 2 });
+    let answer = tour.call_with(admin, path, &[room], body.clone(), 201).await;
+    let list = admin.get(&format!("/api/projects/{room}/invites")).await.unwrap().body;
+    tour.call(admin, "GET /api/projects/{id}/invites", &[room], 200).await;
+    assert_eq!(answer, Value::Null, "the answer has no field data");
+    let token = list["invites"][0]["token"].as_str().unwrap();
+    tour.call(&fay, "GET /api/invites/project/{token}", &[token], 200).await;
+    let accept = "POST /api/invites/project/{token}/accept";
+    tour.call(admin, accept, &[token], 409).await;
+    tour.call(&fay, accept, &[token], 200).await;
+    tour.call_with(admin, path, &[room], body, 201).await;
+    let list = admin.get(&format!("/api/projects/{room}/invites")).await.unwrap().body;
+    let revoke = "DELETE /api/projects/{id}/invites/{invitation}";
+    tour.call(admin, revoke, &[room, id(&list["invites"][0])], 200).await;
 }
 
 async fn messages(tour: &Tour, admin: &RestClient, room: &str) {

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod agents;
 pub mod files;
+pub mod invites;
 pub mod messages;
 pub mod names;
 pub mod projects;

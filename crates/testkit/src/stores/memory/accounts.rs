@@ -7,7 +7,8 @@ use parlor_engine::Fault;
 use parlor_engine::changes::AccountChange;
 use parlor_engine::ports::ReadAccounts;
 use parlor_model::{
-    Invitation, InvitationId, Pairing, SecretHash, SiteRole, Time, UploadPurpose, User, UserId,
+    Invitation, InvitationId, Pairing, RoomId, RoomInvitation, SecretHash, SiteRole, Time, UploadPurpose,
+    User, UserId,
 };
 
 impl ReadAccounts for TablesView {
@@ -35,6 +36,21 @@ impl ReadAccounts for TablesView {
     fn invitation_with(&mut self, secret: &SecretHash) -> Result<Option<Invitation>, Fault> {
         let mut invitations = self.tables.invitations.rows();
         Ok(invitations.find(|(_, own)| own == secret).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn room_invitation(&mut self, id: &InvitationId) -> Result<Option<RoomInvitation>, Fault> {
+        Ok(self.tables.room_invitations.get(id).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn room_invitation_with(&mut self, secret: &SecretHash) -> Result<Option<RoomInvitation>, Fault> {
+        let mut invitations = self.tables.room_invitations.rows();
+        Ok(invitations.find(|(_, own)| own == secret).map(|(invitation, _)| invitation.clone()))
+    }
+
+    fn room_invitations(&mut self, room: &RoomId, now: Time) -> Result<Vec<RoomInvitation>, Fault> {
+        let all = self.tables.room_invitations.rows().map(|(invitation, _)| invitation);
+        let open = all.filter(|invitation| invitation.room == *room && invitation.expires_at > now);
+        Ok(sorted(open.cloned(), |invitation| (invitation.created_at, invitation.id.clone())))
     }
 
     fn pairing(&mut self, code: &SecretHash) -> Result<Option<Pairing>, Fault> {
@@ -80,6 +96,10 @@ impl Tables {
                 }
             }
             AccountChange::RemoveInvitation(id) => self.invitations.remove(id),
+            AccountChange::PutRoomInvitation(invitation, secret) => {
+                self.room_invitations.put(invitation.id.clone(), (invitation.as_ref().clone(), *secret));
+            }
+            AccountChange::RemoveRoomInvitation(id) => self.room_invitations.remove(id),
             AccountChange::PutPairing(pairing, secret) => {
                 // Pairing secrets are unique: a later pairing with the same secret replaces the other user's
                 // pairing, like `INSERT OR REPLACE` in the SQLite store.

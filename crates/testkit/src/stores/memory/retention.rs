@@ -24,6 +24,7 @@ impl Tables {
         for invitation in expired {
             self.invitations.remove(&invitation);
         }
+        self.remove_room_invitations(|invitation| invitation.expires_at <= now);
         self.pairings.retain(|_, (pairing, _)| pairing.expires_at > now);
         let old = now.minus(windows.log);
         self.remove_approvals(|approval| approval.decided_at.is_some_and(|at| at < old));

@@ -105,6 +105,7 @@ impl Tables {
         }
         self.erased.retain(|_, (destination, _)| destination.room() != Some(room));
         self.members.retain(|(other, _)| other != room);
+        self.remove_room_invitations(|invitation| invitation.room == *room);
         self.tasks.retain(|_, task| task.room != *room);
         self.remove_runs(|run| run.room() == Some(room));
         self.remove_approvals(|approval| approval.place.room() == Some(room));

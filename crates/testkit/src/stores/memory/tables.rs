@@ -8,9 +8,9 @@ use parlor_model::{
     Agent, AgentId, ApiKey, Approval, ApprovalId, ApprovalRule, BlobDigest, Bookmark, ConversationEntry,
     CurrentPlan, DeadLetter, Delivery, Destination, Epoch, Gateway, GatewayId, HubSettings, IdlePrompt,
     Invitation, InvitationId, KeyId, Mailbox, Member, MemberId, Message, MessageId, Mission, MissionId,
-    MissionScope, Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, Router, RouterId, Run, RunId,
-    SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn, SignInId, Subscription,
-    Task, TaskId, Time, TurnDecision, Upload, UploadId, User, UserId,
+    MissionScope, Pairing, Pattern, Pin, RefreshToken, Revision, Room, RoomId, RoomInvitation, Router,
+    RouterId, Run, RunId, SealedKey, SecondFactor, SecretHash, Seq, Service, Session, SessionId, SignIn,
+    SignInId, Subscription, Task, TaskId, Time, TurnDecision, Upload, UploadId, User, UserId,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub struct Tables {
     pub sealed_keys: BTreeMap<KeyId, SealedKey>,
     pub revocations: BTreeMap<(KeyId, Box<str>), Time>,
     pub invitations: Table<InvitationId, (Invitation, SecretHash)>,
+    pub room_invitations: Table<InvitationId, (RoomInvitation, SecretHash)>,
     pub pairings: BTreeMap<UserId, (Pairing, SecretHash)>,
     pub routers: BTreeMap<RouterId, Router>,
     pub services: BTreeMap<AgentId, Service>,
@@ -78,6 +79,14 @@ pub struct Tables {
 }
 
 impl Tables {
+    pub fn remove_room_invitations(&mut self, is_removed: impl Fn(&RoomInvitation) -> bool) {
+        let all = self.room_invitations.rows().map(|(invitation, _)| invitation);
+        let removed: Vec<InvitationId> = all.filter(|i| is_removed(i)).map(|i| i.id.clone()).collect();
+        for invitation in removed {
+            self.room_invitations.remove(&invitation);
+        }
+    }
+
     pub fn empty(epoch: Epoch) -> Self {
         Self {
             head: Head { epoch, seq: Seq(0), at: Time(0), trimmed_through: Seq(0) },
@@ -93,6 +102,7 @@ impl Tables {
             sealed_keys: BTreeMap::new(),
             revocations: BTreeMap::new(),
             invitations: Table::default(),
+            room_invitations: Table::default(),
             pairings: BTreeMap::new(),
             routers: BTreeMap::new(),
             services: BTreeMap::new(),

@@ -3,11 +3,13 @@
 mod agents;
 mod files;
 mod generic;
+mod invites;
 mod scopes;
 mod tasks;
 
 pub use agents::*;
 pub use files::*;
+pub use invites::*;
 pub use scopes::*;
 pub use tasks::*;
 
