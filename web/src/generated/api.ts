@@ -282,7 +282,7 @@ export type NewTurn = { agentId: string,
  */
 sessionId?: string, 
 /**
- * Pending messages of the session, maximum 100. Without messages and prompt, the oldest pending ones.
+ * Ids of pending messages of the session, maximum 100. Not together with `prompt`. Without messages and prompt, the oldest pending ones.
  */
 messageIds?: Array<string>, 
 /**

@@ -38,7 +38,7 @@ fn imported(id: &str, to: &str) -> ImportedMessage {
 
 fn import(to: Mailbox, count: usize) -> ImportMail {
     let messages = (0..count).map(|number| imported(&format!("imported-{number}"), "coder")).collect();
-    ImportMail { mailbox: to, messages }
+    ImportMail { mailbox: Some(to), messages }
 }
 
 #[tokio::test]

@@ -163,7 +163,6 @@ impl World {
             (_, AnyReceipt::DecideBatch(batch) | AnyReceipt::TriggerTurn(batch)) => {
                 batch.run.iter().for_each(|run| learn(&mut self.runs, run));
             }
-            (_, AnyReceipt::SendHeartbeat(Some(posted))) => learn(&mut self.messages, &posted.id),
             (_, AnyReceipt::StartRun(RunStart::Started(started))) => self.learn_run(&started.run),
             (AnyCommand::CreateInvitation(new), AnyReceipt::CreateInvitation(invitation)) => {
                 self.invitations.push((invitation.id.clone(), new.secret));
