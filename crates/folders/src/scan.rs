@@ -19,7 +19,7 @@ pub const TOOLS: &str = "tools";
 const NO_AGENTS: [&str; 6] = [SESSIONS, TOOLS, "workspace", "tmp", "memory", "node_modules"];
 
 const MAX_FILE_BYTES: u64 = 256 * 1024;
-/// Maximum entries of one directory, and directories of one scan. A larger tree is an error, not an empty one.
+/// Maximum entries of one directory, and directories of one scan. What is beyond is not read, and not missing.
 const MAX_ENTRIES: usize = 10_000;
 const MAX_DIRECTORIES: usize = 20_000;
 /// An id has at most this number of segments.
@@ -33,6 +33,8 @@ pub struct Scan {
     /// Folders with tools, by the path below the root; the root itself is the empty path.
     pub tools: BTreeSet<String>,
     pub problems: BTreeSet<Problem>,
+    /// Directories that could not be read, by the path below the root. Agents there and below count as present.
+    unread: BTreeSet<String>,
     /// Directories whose changes may change the result.
     pub directories: Vec<PathBuf>,
 }
@@ -64,25 +66,47 @@ pub struct Problem {
     pub reason: String,
 }
 
-/// Reads the tree below the root. An error means that the tree could not be read completely.
+/// Reads the tree below the root. An error means that the root itself could not be read.
 pub fn scan(root: &Directory) -> io::Result<Scan> {
     let mut scan = Scan::default();
     let mut named = BTreeMap::new();
     let mut open = vec![(root.clone(), String::new())];
     while let Some((directory, id)) = open.pop() {
         if scan.directories.len() >= MAX_DIRECTORIES {
-            return Err(io::Error::other(format!("the root has more than {MAX_DIRECTORIES} directories")));
+            let reason = format!("the root has more than {MAX_DIRECTORIES} directories; it is not read");
+            scan.unread(&directory, id, reason);
+            continue;
         }
         scan.directories.push(directory.path().to_owned());
-        let names = directory.names(MAX_ENTRIES)?;
+        let names = match directory.names(MAX_ENTRIES) {
+            Ok(names) => names,
+            Err(error) if id.is_empty() => return Err(error),
+            Err(error) => {
+                scan.unread(&directory, id, error.to_string());
+                continue;
+            }
+        };
         let depth = id.split('/').count();
         for name in &names {
-            match directory.kind(name)? {
+            let below = if id.is_empty() { name.clone() } else { format!("{id}/{name}") };
+            let kind = match directory.kind(name) {
+                Ok(kind) => kind,
+                Err(error) => {
+                    scan.problem(directory.path().join(name), error.to_string());
+                    scan.unread.insert(below);
+                    continue;
+                }
+            };
+            match kind {
                 Some(Kind::Directory) if is_searched(name) && (id.is_empty() || depth < MAX_DEPTH) => {
-                    let below = if id.is_empty() { name.clone() } else { format!("{id}/{name}") };
-                    // A directory that was removed in the meantime is found missing by its next scan.
-                    if let Some(found) = directory.below(name)? {
-                        open.push((found, below));
+                    match directory.below(name) {
+                        Ok(Some(found)) => open.push((found, below)),
+                        // A directory that was removed in the meantime is found missing by its next scan.
+                        Ok(None) => {}
+                        Err(error) => {
+                            scan.problem(directory.path().join(name), error.to_string());
+                            scan.unread.insert(below);
+                        }
                     }
                 }
                 Some(Kind::SymbolicLink) if is_searched(name) && leads_to_directory(&directory, name) => {
@@ -132,6 +156,17 @@ pub fn scan(root: &Directory) -> io::Result<Scan> {
 }
 
 impl Scan {
+    /// Whether the folder of an agent exists, as far as the scan could read.
+    pub fn is_present(&self, agent: &AgentId) -> bool {
+        let mut own_and_above = std::iter::once(agent.clone()).chain(agent.ancestors());
+        self.agents.contains_key(agent) || own_and_above.any(|id| self.unread.contains(id.as_str()))
+    }
+
+    fn unread(&mut self, directory: &Directory, id: String, reason: String) {
+        self.problem(directory.path().to_owned(), reason);
+        self.unread.insert(id);
+    }
+
     fn problem(&mut self, path: PathBuf, reason: impl Into<String>) {
         self.problems.insert(Problem { path, reason: reason.into() });
     }
@@ -141,6 +176,11 @@ impl Scan {
         let own_and_above = std::iter::once(agent.clone()).chain(agent.ancestors());
         self.tools.contains("") || own_and_above.into_iter().any(|id| self.tools.contains(id.as_str()))
     }
+}
+
+/// Whether the folder of an agent with this id would be found.
+pub fn may_have_folder(agent: &AgentId) -> bool {
+    agent.as_str().split('/').all(is_searched)
 }
 
 /// Whether directories with this name may contain agents.
@@ -324,6 +364,25 @@ mod tests {
         fs::remove_dir_all(root.0.path().join("coder")).unwrap();
         let scan = root.scan();
         assert!(scan.problems.is_empty() && scan.agents[&AgentId::stored("copy")].is_some());
+    }
+
+    #[test]
+    fn a_directory_with_too_many_entries_hides_no_other_agent() {
+        let root = Root::new();
+        root.write("coder/jvAgent.json", "{}").write("other/jvAgent.json", "{}");
+        for number in 0..=MAX_ENTRIES {
+            root.write(&format!("coder/out/{number}"), "");
+        }
+        root.check(&["coder", "other"], "coder/out", "more than 10000 entries");
+        for number in 0..=MAX_ENTRIES {
+            root.write(&format!("other/{number}"), "");
+        }
+        let scan = root.scan();
+        assert!(
+            scan.is_present(&AgentId::stored("other")) && scan.is_present(&AgentId::stored("other/below"))
+        );
+        assert!(!scan.is_present(&AgentId::stored("third")));
+        assert!(scan.agents[&AgentId::stored("coder")].is_some());
     }
 
     #[test]

@@ -193,9 +193,9 @@ table::settings! {
         /// Grace period for which a run waits for its lost gateway before it ends as
         /// interrupted, in seconds.
         gateway_grace: Duration = seconds(1..=3_600), default 60;
-        /// Delay before the first retry of an automatic turn that failed, in seconds. The next three
-        /// delays are 6, 24 and 120 times as long.
-        turn_retry_delay: Duration = seconds(1..=600), default 5;
+        /// Delay before the first retry of an automatic turn that failed, in seconds; 0 retries at once.
+        /// The next three delays are 6, 24 and 120 times as long.
+        turn_retry_delay: Duration = seconds(0..=600), default 5;
         /// URL of the model endpoint that picks the agents for unaddressed messages, in rooms
         /// with the policy "triage". The model receives the message and the descriptions of the
         /// agents. Without it, fixed rules decide.

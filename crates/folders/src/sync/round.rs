@@ -105,7 +105,7 @@ impl SyncLoop {
             )
         })?;
         for id in gone {
-            if scan.agents.contains_key(&id) {
+            if scan.is_present(&id) {
                 if let Err(error) = write::delete(self.folders.root(), &id, self.hub.now()) {
                     let path = path_of(&self.root_path, &id);
                     problems.insert(Problem { path, reason: error.to_string() });
@@ -280,7 +280,7 @@ impl SyncLoop {
     /// Creates folders of agents that were created in the hub, and finds the missing ones.
     async fn write_new(&mut self, scan: &scan::Scan, problems: &mut BTreeSet<Problem>) -> io::Result<()> {
         let without_folder: Vec<AgentId> =
-            self.stored.keys().filter(|id| !scan.agents.contains_key(*id)).cloned().collect();
+            self.stored.keys().filter(|id| !scan.is_present(id)).cloned().collect();
         let mut missing = BTreeSet::new();
         for id in without_folder {
             let host = &self.stored[&id].agent.host;
@@ -292,6 +292,11 @@ impl SyncLoop {
                 }
                 self.hosted.remove(&id);
                 missing.insert(id);
+            } else if host.gateway.is_none() && !scan::may_have_folder(&id) {
+                let reason =
+                    "its id contains a name that is reserved in the folder of an agent; it has no folder"
+                        .into();
+                problems.insert(Problem { path: path_of(&self.root_path, &id), reason });
             } else if host.gateway.is_none() {
                 let stored = self.stored[&id].clone();
                 // Its sessions are written when it is compared below.

@@ -72,7 +72,7 @@ async fn every_message_is_handled_by_one_finished_turn_or_is_a_dead_letter() {
         .env("PARLOR_TRIAGE_URL", &endpoint.url)
         .env("PARLOR_TRIAGE_MODEL", "small")
         .env("PARLOR_CONFIG", &hosting(place.path()))
-        .env("PARLOR_TURN_RETRY_DELAY", "1")
+        .env("PARLOR_TURN_RETRY_DELAY", "0")
         .env("PARLOR_GATEWAY_GRACE", "1")
         .env("PARLOR_MAX_TURNS_PER_DAY", "100000");
     let mut hub = command.start().await.unwrap();

@@ -33,7 +33,7 @@ struct Turns {
 
 impl Turns {
     async fn start(script: &str, auto_run: &str, settings: &[(&str, &str)]) -> Self {
-        let settings = [settings, &[("PARLOR_TURN_RETRY_DELAY", "1")]].concat();
+        let settings = [settings, &[("PARLOR_TURN_RETRY_DELAY", "0")]].concat();
         let room = Room::on(Scene::with(&settings).await).await;
         let path = format!("/api/users/{}", room.alice.user_id());
         room.scene.admin.put(&path, json!({ "hears": ["slack/**"] })).await.unwrap().data().unwrap();
