@@ -294,7 +294,7 @@ pub enum MailChange {
     ClearDeadLetters,
 }
 
-/// What becomes of mail that a run held.
+/// New delivery state of mail that a run held.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Settlement {
     Delivered,

@@ -3,7 +3,7 @@
 /// The side that has the newer configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Newer {
-    /// Both are equal.
+    /// The file and the store have the same configuration.
     Neither,
     Disk,
     Store,

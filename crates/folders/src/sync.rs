@@ -45,7 +45,7 @@ pub struct Options {
     pub data: PathBuf,
 }
 
-/// What decides how an agent is hosted.
+/// Properties from which the hub chooses the kind and the program of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostSpec {
     pub id: AgentId,

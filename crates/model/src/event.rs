@@ -324,7 +324,7 @@ pub enum EventScope<'a> {
     Room(&'a RoomId),
     /// All of this user, whether they follow the room of the event or not.
     User(&'a UserId),
-    /// Those of the owner of an agent that follow all their rooms.
+    /// Connections of an agent's owner that follow all rooms of the owner.
     Owner(&'a UserId),
     /// Those of the audience that follow all their rooms.
     Audience(&'a EventAudience),

@@ -19,7 +19,7 @@ pub struct Directory {
     path: PathBuf,
 }
 
-/// What a name leads to.
+/// Kind of a directory entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     File,
@@ -88,7 +88,7 @@ impl Directory {
         self.below(name)?.ok_or_else(|| io::ErrorKind::NotFound.into())
     }
 
-    /// What a name leads to; `None` if there is no such name.
+    /// Returns the kind of a directory entry; `None` if the directory has no entry with this name.
     pub fn kind(&self, name: &str) -> io::Result<Option<Kind>> {
         match sys::statat(self.descriptor(), name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(match FileType::from_raw_mode(stat.st_mode) {

@@ -59,7 +59,7 @@ export type AnsweredUser = { questionId: string, reqId?: unknown, };
 
 export type AskUser = { questionId: string, agentId: string, sessionId: string, 
 /**
- * With several questions, one per line.
+ * The text of the question. Several questions are joined by line breaks.
  */
 question: string, 
 /**

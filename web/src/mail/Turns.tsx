@@ -16,7 +16,7 @@ const TONES: Record<string, Tone> = {
   dead_lettered: 'danger',
 };
 
-/** Decisions about automatic turns of an agent, for its owner. Hidden while there are none. */
+/** Decisions about automatic turns of an agent, for its owner. The section is hidden while the list is empty. */
 export function Turns({ agentId }: { agentId: string }) {
   const { data, error, isFetchingNextPage, hasNextPage, fetchNextPage } = useInfiniteQuery(turnsOf(agentId));
   const turns = itemsOf(data?.pages, (turn) => turn.id);

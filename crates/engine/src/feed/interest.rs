@@ -19,7 +19,7 @@ impl Codec {
         Self(slot)
     }
 
-    /// One of several encodings of a single connection, each with feeds of its own.
+    /// Returns one of the private encodings of a connection. Feeds with different encodings are separate.
     pub const fn private(index: u8) -> Self {
         assert!((index as usize) < Self::PRIVATES);
         Self(u8::MAX - index)

@@ -249,7 +249,7 @@ pub trait ReadMail {
     ) -> Result<Option<DeadLetter>, Fault>;
 }
 
-/// Automatic turns: who has them, and the decisions about them.
+/// Settings of automatic turns and heartbeats, and the decisions about turns.
 pub trait ReadTurns {
     /// Agents with a setting for automatic turns or heartbeats, by id.
     fn automatic_agents(&mut self) -> Result<Vec<Agent>, Fault>;

@@ -78,7 +78,7 @@ struct PendingTurn {
     batch: Batch,
 }
 
-/// What the store contains for a lane.
+/// Mail of a session as found in the store.
 enum Found {
     /// Mail that runs hold although they no longer exist.
     Orphans,

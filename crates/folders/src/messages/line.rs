@@ -142,7 +142,7 @@ fn mailbox_text(mailbox: &Mailbox) -> Cow<'_, str> {
     }
 }
 
-/// What the hub needs of a line that it wrote itself.
+/// The fields that the hub reads from a line that it wrote itself.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Written {
     pub id: MessageId,

@@ -34,7 +34,7 @@ pub struct Mirror {
     unmatched: Option<Mirrored>,
 }
 
-/// What the file of a mailbox contains.
+/// State of the file of a mailbox.
 #[derive(Debug, Default)]
 struct Mirrored {
     /// Position of the last message that was appended.

@@ -378,7 +378,7 @@ impl SyncLoop {
             }
         }
         let is_changed = changes.everything || changes.unmatched || !self.mirror.is_unmatched_compared();
-        // Such a message may have been meant for any user.
+        // A message without a mailbox may have been meant for any user, so only site admins may read it.
         if is_changed
             && self.hub.read(&self.caller(), GetMe).await.is_ok_and(|owner| owner.role == SiteRole::Admin)
             && let Err(error) = self.mirror.append_unmatched(&self.hub, &mut self.state.state.messages).await
@@ -422,7 +422,7 @@ impl SyncLoop {
         self.state.save()
     }
 
-    /// What the rest of the hub sees of the folders.
+    /// Returns the state of each folder, which the port [`AgentFolders`](parlor_engine::ports::AgentFolders) reports.
     pub(super) fn infos(&self) -> BTreeMap<AgentId, FolderInfo> {
         let info = |id: &AgentId| {
             let found = self.scan.agents.get(id).and_then(Option::as_ref);

@@ -13,7 +13,7 @@ use std::time::Instant;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct GatewayConnectionId(pub u64);
 
-/// What a gateway can do beyond AgentIM's protocol.
+/// Optional abilities that a gateway declares when it connects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GatewayAbilities {
     /// Whether the gateway runs an agent in several rooms in parallel and can stop it in a single room.

@@ -185,7 +185,7 @@ pub struct AskUser<'a> {
     pub agent_id: Cow<'a, str>,
     #[serde(borrow)]
     pub session_id: Cow<'a, str>,
-    /// With several questions, one per line.
+    /// The text of the question. Several questions are joined by line breaks.
     #[serde(borrow)]
     pub question: Cow<'a, str>,
     /// Labels of the options. `null` for a free answer, and if there are several questions.
